@@ -1,0 +1,74 @@
+"""Candidates, measurements and records: plain values, JSON both ways, no behaviour."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from autosched.records.outcome import Outcome
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A sketch and a value for each decision: `derivation` is a list of steps, `values` maps names to ints; both
+    replayable from the database for ever. `key` is the digest of the concrete nest, so that the same code has one key
+    under any name; two candidates with one key are the same candidate."""
+
+    derivation: tuple[Mapping[str, Any], ...]
+    values: Mapping[str, int]
+    key: str
+
+    @property
+    def structure_key(self) -> str:
+        """Digest of the derivation alone: which sketch this is."""
+        text = json.dumps([dict(s) for s in self.derivation], sort_keys=True)
+        return f"s1-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Samples of one kernel, in seconds a call. `contended_share`: samples dropped for context switches or stolen
+    time over all samples. `spread_seconds` is the interquartile range of the kept samples."""
+
+    median_seconds: float
+    spread_seconds: float
+    n_samples: int
+    contended_share: float
+    threads: int
+    mode: Literal["warm", "cold"] = "warm"
+
+
+Purpose = Literal["search", "confirm", "replay"]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Outcome of building, checking and timing one candidate once. `timing` is there if and only if outcome is ok (or
+    unstable). `error` is one paragraph for a person; `log` the tail of compiler or signal text."""
+
+    outcome: Outcome
+    timing: Timing | None = None
+    error: str = ""
+    log: str = ""
+    build_seconds: float = 0.0
+    run_seconds: float = 0.0
+    source_digest: str = ""
+    max_error: float | None = None
+    early_stopped: bool = False
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One row of a task: number 0 is the default schedule, then 1 up to the budget. A trial without a measurement is
+    open: proposed and committed, not finished. `round` groups the trials proposed together."""
+
+    task_id: str
+    number: int
+    round: int
+    candidate: Candidate
+    attempt: int = 1
+    measurement: Measurement | None = None
+    features: tuple[float, ...] = field(default=(), repr=False)
