@@ -44,6 +44,11 @@ class Timing:
 Purpose = Literal["search", "confirm", "replay"]
 
 
+def trial_id(task_id: str, number: int) -> str:
+    """The id of a trial, from its key: `<task id>.<number>`, safe in a URL."""
+    return f"{task_id}.{number}"
+
+
 @dataclass(frozen=True)
 class Measurement:
     """Outcome of building, checking and timing one candidate once. `timing` is there if and only if outcome is ok (or
@@ -63,7 +68,9 @@ class Measurement:
 @dataclass(frozen=True)
 class Trial:
     """One row of a task: number 0 is the default schedule, then 1 up to the budget. A trial without a measurement is
-    open: proposed and committed, not finished. `round` groups the trials proposed together."""
+    open: proposed and committed, not finished. `round` groups the trials proposed together. `features` follow the
+    feature table of `features_schema`. `reused_from` is the trial of another task that measured this candidate on the
+    same target with the same toolchain; the measurement is then that trial's."""
 
     task_id: str
     number: int
@@ -72,3 +79,14 @@ class Trial:
     attempt: int = 1
     measurement: Measurement | None = None
     features: tuple[float, ...] = field(default=(), repr=False)
+    features_schema: str = ""
+    space_version: str = ""
+    reused_from: str = ""
+
+    @property
+    def id(self) -> str:
+        return trial_id(self.task_id, self.number)
+
+    @property
+    def is_open(self) -> bool:
+        return self.measurement is None

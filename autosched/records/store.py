@@ -4,10 +4,14 @@ Guarantees every implementation must give, and the contract suite checks:
 
 * `propose` commits a whole round of open trials before any of them is sent anywhere.
 * `close` is a compare-and-set on an open trial: the first result wins (True), a later one is dropped (False).
-* A candidate key occurs once a task. `known` finds what any task of the same workload, target and toolchain measured.
-* `confirm` stores side-by-side measurements and, in the same transaction, the new best if it is faster than what
-  stands, or nothing does. An incumbent that was never confirmed is not a best.
-* A call that returned is durable. Any call may be repeated after an error.
+* A candidate key occurs once a task. No candidate is measured twice for one workload, target and toolchain, save
+  outcomes `lost` and `unstable`: a trial whose candidate another task has measured comes back from `propose` closed,
+  with that result and `reused_from` (for number 0 only if that result is ok: a default is tried again).
+* `confirm` stores side-by-side measurements and, in the same transaction, the new best. The winner replaces the
+  standing best if that was a contender too, is slower by its stored median, or is not there. An incumbent that was
+  never confirmed is not a best.
+* A call that returned is durable. Any call may be repeated after an error: repeating one that had been committed
+  changes nothing.
 """
 
 from __future__ import annotations
@@ -19,6 +23,8 @@ from typing import Any, Literal, Protocol
 
 from autosched.records.outcome import Outcome
 from autosched.records.record import Candidate, Measurement, Purpose, Timing, Trial
+
+MAX_ATTEMPTS = 3
 
 JobState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 
@@ -57,6 +63,8 @@ class Job:
     tasks: tuple[tuple[str, TaskSpec], ...]
     history: tuple[str, ...] = ()
     created_at: datetime | None = None
+    ended_at: datetime | None = None
+    end_reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,12 +100,13 @@ class BestRecord:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """Timings of trials of one task, interleaved in one fresh process: `timings` by trial number, 0 among them.
-    `winner` is the number of the fastest by the tie rule; it becomes the best."""
+    """Timings interleaved in one fresh process: `timings` by trial id, trial 0 of the task among them; contenders may
+    be trials of other tasks of the same workload, target and toolchain, the standing best first of all. `winner` is
+    the id of the fastest by the tie rule, `source_digest` that of its text."""
 
     task_id: str
-    timings: Mapping[int, Timing]
-    winner: int
+    timings: Mapping[str, Timing]
+    winner: str
     source_digest: str
     space_version: str
 
@@ -132,8 +141,14 @@ class TuningStore(Protocol):
         """Every trial of the task in number order, open ones included."""
         ...
 
-    def propose(self, task_id: str, round: int, trials: Sequence[Trial]) -> None:
-        """Commit open trials (or closed ones, for `pruned`), all or none."""
+    def propose(self, task_id: str, round: int, trials: Sequence[Trial]) -> tuple[Trial, ...]:
+        """Commit open trials (or closed ones, for `pruned`), all or none; returns them as they stand now, some
+        perhaps closed already (see the module). A ValueError names a number or a candidate key that is taken."""
+        ...
+
+    def resend(self, task_id: str, *, attempts: int = MAX_ATTEMPTS) -> tuple[Trial, ...]:
+        """Raise every open trial of a task to its next attempt, for a holder that died while it had them; one that
+        has had `attempts` is closed as `lost` instead. Returns those still open."""
         ...
 
     def close(self, task_id: str, number: int, measurement: Measurement) -> bool:
@@ -147,11 +162,19 @@ class TuningStore(Protocol):
     def history(
         self, target_isa: str, *, workload_key: str | None = None, limit: int = 20_000
     ) -> tuple[HistoryRecord, ...]:
-        """Finished trials on targets of this instruction set, newest first."""
+        """Measured trials on targets of this instruction set, newest first; pruned and reused ones are left out."""
+        ...
+
+    def records(self, trial_ids: Sequence[str]) -> tuple[HistoryRecord, ...]:
+        """The finished ones of these trials in the order given: what a stored job's `history` stands for."""
         ...
 
     def best(
         self, workload_key: str, target_key: str | None = None, toolchain_key: str | None = None
     ) -> tuple[BestRecord, ...]:
         """Confirmed winners of the workload, filtered where a key is given."""
+        ...
+
+    def add_measurement(self, row: MeasurementRow) -> None:
+        """Store one more run of a finished trial (a replay): changes neither its outcome nor a best."""
         ...
