@@ -217,6 +217,15 @@ def _sigmoid(x: Any) -> Any:
         return 1 / (1 + np.exp(-x))
 
 
+def _quotient(a: Any, b: Any) -> Any:
+    """Integers divide towards zero, as C does; a division by zero gives zero."""
+    if not np.issubdtype(np.result_type(a, b), np.integer):
+        return np.divide(a, b)
+    divisor = np.where(np.equal(b, 0), 1, b)
+    towards_zero = np.floor_divide(np.abs(a), np.abs(divisor)) * np.sign(a) * np.sign(divisor)
+    return np.where(np.equal(b, 0), 0, towards_zero).astype(np.result_type(a, b))
+
+
 UNARY: dict[str, ScalarOperation] = {
     "neg": ScalarOperation(np.negative),
     "abs": ScalarOperation(np.abs),
@@ -240,7 +249,7 @@ BINARY: dict[str, ScalarOperation] = {
     "add": ScalarOperation(np.add),
     "sub": ScalarOperation(np.subtract),
     "mul": ScalarOperation(np.multiply),
-    "div": ScalarOperation(np.divide),
+    "div": ScalarOperation(_quotient),
     "min": ScalarOperation(np.minimum),
     "max": ScalarOperation(np.maximum),
     "pow": ScalarOperation(np.power),
