@@ -120,7 +120,7 @@ class Grid:
             return clipped
         if position.size and (position.min() < 0 or position.max() >= size):
             raise IndexError(
-                f"{load.source.name} is read at {load.indices[dimension]!r} from {position.min()}
-                to" f" {position.max()} in dimension {dimension} of size {size}"
+                f"{load.source.name} is read at {load.indices[dimension]!r} from {position.min()}"
+                f" to {position.max()} in dimension {dimension} of size {size}"
             )
         return position
