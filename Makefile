@@ -1,0 +1,43 @@
+# make demo | make test | make lint. Needs Python 3.11 or newer and make; everything else is installed into .venv.
+
+VENV ?= .venv
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
+	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+WORKERS ?= 2
+
+.PHONY: demo test lint format environment lock clean
+
+demo: environment
+	$(BIN)/python -m autosched.cli.demo
+
+test: lint
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not bench and not cuda"
+
+lint: environment
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: environment
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+environment: $(STAMP)
+
+$(STAMP): requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer with venv is needed" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(STAMP)
+
+lock: environment
+	$(BIN)/python -m pip install --quiet pip-tools
+	$(BIN)/pip-compile --quiet --strip-extras --extra dev --no-header --no-annotate --no-emit-options \
+		--no-emit-index-url --no-emit-find-links --output-file requirements.lock pyproject.toml
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .demo

@@ -1,0 +1,95 @@
+"""What keeps the code readable: small modules and functions, telling names, a docstring in every package."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE_ROOTS = ("autosched", "api/autosched_api", "workers/autosched_workers")
+SOURCES = sorted(p for root in SOURCE_ROOTS for p in (ROOT / root).rglob("*.py"))
+
+MAX_MODULE_LINES = 500
+MAX_FUNCTION_LINES = 60
+FORBIDDEN_NAMES = {
+    "util",
+    "utils",
+    "helper",
+    "helpers",
+    "common",
+    "misc",
+    "base",
+    "core",
+    "manager",
+}
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_sources_are_found() -> None:
+    assert len(SOURCES) > 10
+
+
+def test_modules_stay_small() -> None:
+    lines = {relative(p): len(p.read_text().splitlines()) for p in SOURCES}
+    assert not {name: n for name, n in lines.items() if n > MAX_MODULE_LINES}
+
+
+def test_functions_stay_small() -> None:
+    found = {
+        f"{relative(p)}:{f.name}": n
+        for p in SOURCES
+        for f in functions(ast.parse(p.read_text()))
+        if (n := (f.end_lineno or f.lineno) - f.lineno + 1) > MAX_FUNCTION_LINES
+    }
+    assert not found
+
+
+def test_no_junk_drawers() -> None:
+    assert not [
+        relative(p)
+        for p in SOURCES
+        if p.stem in FORBIDDEN_NAMES or p.parent.name in FORBIDDEN_NAMES
+    ]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=relative)
+def test_module_begins_with_its_idea(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text())), "the first thing in a file says its idea"
+
+
+def test_every_folder_of_sources_is_a_package() -> None:
+    folders = {p.parent for p in SOURCES}
+    assert not [relative(f) for f in folders if not (f / "__init__.py").exists()]
+
+
+def test_the_library_reads_no_environment() -> None:
+    """The command line alone may read a variable; a result must not depend on hidden state."""
+    readers = {
+        relative(p)
+        for p in SOURCES
+        if any(
+            isinstance(n, ast.Attribute)
+            and isinstance(n.value, ast.Name)
+            and n.value.id == "os"
+            and n.attr in {"environ", "getenv"}
+            for n in ast.walk(ast.parse(p.read_text()))
+        )
+    }
+    allowed = {name for name in readers if name.startswith("autosched/cli/")} | WHOLE_ENVIRONMENT
+    assert readers <= allowed
+
+
+WHOLE_ENVIRONMENT: set[str] = set()
+"""Modules that hand a scrubbed environment to a child process; they read no setting from it."""
