@@ -1,0 +1,40 @@
+"""Families of workloads: same computation, other extents.
+
+    c: float32[i<512, j<64] = mul(a[i], b[j])   ->   c: float32[i<#, j<#] = mul(a[i], b[j])   and (512, 64)
+
+Two workloads of one family have the same stages, axes and decisions' names, so the values of a winner of one are a
+good guess for the other. Numbers in names and dtypes stay; constants are forgotten (a mean's 1/n follows its extent).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+
+KEY_VERSION = "f1"
+
+_CONSTANT = re.compile(r"[^\s(\[,]+:(?=[a-z]+\d*\b)")
+_NUMBER = re.compile(r"(?<![\w.:])\d+(?![\w.:])")
+
+
+def family_key(workload_text: str) -> str:
+    """Content key of a workload's canonical text without its extents."""
+    abstract = _NUMBER.sub("#", _CONSTANT.sub("#:", workload_text))
+    return f"{KEY_VERSION}-{hashlib.sha256(abstract.encode()).hexdigest()[:32]}"
+
+
+def extents(workload_text: str) -> tuple[int, ...]:
+    """The numbers that `family_key` leaves out, in reading order."""
+    return tuple(int(n) for n in _NUMBER.findall(_CONSTANT.sub("#:", workload_text)))
+
+
+def shape_distance(a: str, b: str) -> float:
+    """Sum of |log2(x / y)| over the extents of two texts of one family; infinite for different families.
+
+    Zero extents count as one half, so that an empty workload is far from every other but not infinitely.
+    """
+    if family_key(a) != family_key(b):
+        return math.inf
+    pairs = zip(extents(a), extents(b), strict=True)
+    return sum(abs(math.log2(max(x, 0.5)) - math.log2(max(y, 0.5))) for x, y in pairs)

@@ -1,0 +1,312 @@
+"""A TuningStore in memory: for tests, replayed searches and tuning that nobody wants to keep.
+
+The same guarantees as every store but durability. All state is a few dictionaries under one lock, and every value that
+comes in is put into its stored form first, so that nothing depends on which store is used.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from autosched.records.family import family_key
+from autosched.records.identity import new_job_id
+from autosched.records.outcome import Outcome
+from autosched.records.record import Measurement, Trial, trial_id
+from autosched.records.rules import (
+    check_confirmation,
+    check_round,
+    may_reuse,
+    replaces,
+    storable_measurement,
+    storable_trial,
+)
+from autosched.records.store import (
+    MAX_ATTEMPTS,
+    BestRecord,
+    Confirmation,
+    HistoryRecord,
+    Job,
+    JobSpec,
+    JobState,
+    MeasurementRow,
+    TaskSpec,
+)
+
+Setting = tuple[str, str, str]
+"""Workload, target and toolchain key: what a candidate's result holds for."""
+
+
+@dataclass
+class _Task:
+    setting: Setting
+    trials: dict[int, Trial] = field(default_factory=dict)
+
+
+class MemoryStore:
+    """TuningStore and Catalog over dictionaries; safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._jobs: dict[str, Job] = {}
+        self._tasks: dict[str, _Task] = {}
+        self._targets: dict[str, Mapping[str, Any]] = {}
+        self._toolchains: dict[str, Mapping[str, Any]] = {}
+        self._workloads: dict[str, str] = {}
+        self._order: list[tuple[str, int]] = []
+        self._runs: dict[str, list[MeasurementRow]] = {}
+        self._measured: dict[tuple[Setting, str], list[str]] = {}
+        self._best: dict[Setting, BestRecord] = {}
+
+    def open_job(
+        self,
+        spec: JobSpec,
+        tasks: Sequence[TaskSpec],
+        target: Mapping[str, Any],
+        toolchain: Mapping[str, Any],
+        history: Sequence[str],
+    ) -> Job:
+        with self._lock:
+            for job in self._jobs.values():
+                if job.spec == spec and job.ended_at is None:
+                    return job
+            job_id = new_job_id()
+            named = tuple((f"{job_id}.{i}", task) for i, task in enumerate(tasks))
+            job = Job(job_id, spec, "running", named, tuple(history), datetime.now(UTC))
+            self._jobs[job_id] = job
+            self._targets.setdefault(spec.target_key, dict(target))
+            self._toolchains.setdefault(spec.toolchain_key, dict(toolchain))
+            for task_id, task in named:
+                setting = (task.workload_key, spec.target_key, spec.toolchain_key)
+                self._tasks[task_id] = _Task(setting)
+                self._workloads.setdefault(task.workload_key, task.workload_text)
+            return job
+
+    def end_job(self, job_id: str, state: JobState, end_reason: str) -> None:
+        with self._lock:
+            job = self._jobs[job_id]
+            if job.ended_at is None:
+                now = datetime.now(UTC)
+                self._jobs[job_id] = replace(job, state=state, end_reason=end_reason, ended_at=now)
+
+    def trials(self, task_id: str) -> tuple[Trial, ...]:
+        with self._lock:
+            found = self._tasks[task_id].trials
+            return tuple(found[number] for number in sorted(found))
+
+    def propose(self, task_id: str, round: int, trials: Sequence[Trial]) -> tuple[Trial, ...]:
+        check_round(task_id, round, trials)
+        stored = [storable_trial(t) for t in trials]
+        with self._lock:
+            task = self._tasks[task_id]
+            fresh = [t for t in stored if not self._is_proposed(task, t)]
+            for trial in fresh:
+                task.trials[trial.number] = self._reused(task, trial)
+                self._order.append((task_id, trial.number))
+                if trial.measurement is not None:
+                    self._add_search_run(task, trial, trial.measurement)
+            return tuple(task.trials[t.number] for t in stored)
+
+    def resend(self, task_id: str, *, attempts: int = MAX_ATTEMPTS) -> tuple[Trial, ...]:
+        with self._lock:
+            task = self._tasks[task_id]
+            for trial in self.trials(task_id):
+                if not trial.is_open:
+                    continue
+                if trial.attempt < attempts:
+                    task.trials[trial.number] = replace(trial, attempt=trial.attempt + 1)
+                else:
+                    self.close(task_id, trial.number, lost(trial.attempt))
+            return tuple(t for t in self.trials(task_id) if t.is_open)
+
+    def close(self, task_id: str, number: int, measurement: Measurement) -> bool:
+        measurement = storable_measurement(measurement)
+        with self._lock:
+            task = self._tasks[task_id]
+            trial = task.trials[number]
+            if not trial.is_open:
+                return False
+            closed = self._reused(task, trial)
+            if closed.is_open:
+                closed = replace(trial, measurement=measurement)
+                self._add_search_run(task, trial, measurement)
+            task.trials[number] = closed
+            return True
+
+    def add_measurement(self, row: MeasurementRow) -> None:
+        row = replace(row, measurement=storable_measurement(row.measurement))
+        with self._lock:
+            found = self.trial(row.trial_id)
+            if found is None or found.is_open:
+                raise ValueError(f"trial {row.trial_id} is not a finished trial")
+            self._runs.setdefault(row.trial_id, []).append(row)
+
+    def confirm(self, confirmation: Confirmation) -> BestRecord | None:
+        default_id = trial_id(confirmation.task_id, 0)
+        check_confirmation(confirmation, default_id)
+        with self._lock:
+            setting = self._tasks[confirmation.task_id].setting
+            contenders = {i: self._contender(i, setting) for i in confirmation.timings}
+            for i, timing in confirmation.timings.items():
+                digest = confirmation.source_digest if i == confirmation.winner else ""
+                measured = Measurement(Outcome.OK, timing, source_digest=digest)
+                self._runs.setdefault(i, []).append(MeasurementRow(i, "confirm", measured))
+            keys = {trial.candidate.key for trial in contenders.values()}
+            if not replaces(confirmation, self._best.get(setting), keys):
+                return None
+            best = BestRecord(
+                confirmation.winner,
+                *setting,
+                confirmation.space_version,
+                contenders[confirmation.winner].candidate,
+                confirmation.timings[confirmation.winner],
+                confirmation.timings[default_id].median_seconds,
+                confirmation.source_digest,
+                datetime.now(UTC),
+            )
+            self._best[setting] = best
+            return best
+
+    def history(
+        self, target_isa: str, *, workload_key: str | None = None, limit: int = 20_000
+    ) -> tuple[HistoryRecord, ...]:
+        with self._lock:
+            found: list[HistoryRecord] = []
+            for task_id, number in reversed(self._order):
+                if len(found) >= limit:
+                    break
+                task = self._tasks[task_id]
+                trial = task.trials[number]
+                wanted = workload_key in {None, task.setting[0]}
+                if wanted and self._isa(task.setting[1]) == target_isa and _is_measured(trial):
+                    found.append(_history_record(task.setting, trial))
+            return tuple(found)
+
+    def records(self, trial_ids: Sequence[str]) -> tuple[HistoryRecord, ...]:
+        with self._lock:
+            found = [(i, self.trial(i)) for i in trial_ids]
+            return tuple(
+                _history_record(self._tasks[t.task_id].setting, t)
+                for _, t in found
+                if t is not None and not t.is_open
+            )
+
+    def best(
+        self, workload_key: str, target_key: str | None = None, toolchain_key: str | None = None
+    ) -> tuple[BestRecord, ...]:
+        with self._lock:
+            return tuple(
+                record
+                for (workload, target, toolchain), record in sorted(self._best.items())
+                if workload == workload_key
+                and target_key in {None, target}
+                and toolchain_key in {None, toolchain}
+            )
+
+    def family_best(self, family_key_: str) -> tuple[BestRecord, ...]:
+        with self._lock:
+            return tuple(
+                record
+                for (workload, _, _), record in sorted(self._best.items())
+                if family_key(self._workloads[workload]) == family_key_
+            )
+
+    def job(self, job_id: str) -> Job | None:
+        with self._lock:
+            return self._jobs.get(job_id)
+
+    def jobs(self, *, limit: int = 50) -> tuple[Job, ...]:
+        with self._lock:
+            newest = list(self._jobs.values())[::-1][:limit]
+            return tuple(replace(job, history=()) for job in newest)
+
+    def trial(self, trial_id: str) -> Trial | None:
+        task_id, _, number = trial_id.rpartition(".")
+        with self._lock:
+            task = self._tasks.get(task_id)
+            return task.trials.get(int(number)) if task and number.isdecimal() else None
+
+    def measurements(self, trial_id: str) -> tuple[MeasurementRow, ...]:
+        with self._lock:
+            return tuple(self._runs.get(trial_id, ()))
+
+    def target(self, target_key: str) -> Mapping[str, Any] | None:
+        with self._lock:
+            return self._targets.get(target_key)
+
+    def toolchain(self, toolchain_key: str) -> Mapping[str, Any] | None:
+        with self._lock:
+            return self._toolchains.get(toolchain_key)
+
+    def workload_text(self, workload_key: str) -> str | None:
+        with self._lock:
+            return self._workloads.get(workload_key)
+
+    def _isa(self, target_key: str) -> str:
+        return str(self._targets[target_key].get("isa", ""))
+
+    def _add_search_run(self, task: _Task, trial: Trial, measurement: Measurement) -> None:
+        self._runs[trial.id] = [MeasurementRow(trial.id, "search", measurement)]
+        self._measured.setdefault((task.setting, trial.candidate.key), []).append(trial.id)
+
+    def _is_proposed(self, task: _Task, trial: Trial) -> bool:
+        same_number = task.trials.get(trial.number)
+        if same_number is not None and same_number.candidate.key == trial.candidate.key:
+            return True
+        if same_number is not None:
+            raise ValueError(f"trial {trial.id} is candidate {same_number.candidate.key} already")
+        for other in task.trials.values():
+            if other.candidate.key == trial.candidate.key:
+                raise ValueError(f"candidate {trial.candidate.key} is trial {other.id} already")
+        return False
+
+    def _reused(self, task: _Task, trial: Trial) -> Trial:
+        """The trial closed with what another task measured for its candidate, or as it is."""
+        if not trial.is_open:
+            return trial
+        for other_id in self._measured.get((task.setting, trial.candidate.key), ()):
+            other = self.trial(other_id)
+            known = other.measurement if other else None
+            if known is not None and may_reuse(trial.number, known.outcome):
+                return replace(trial, measurement=known, reused_from=other_id)
+        return trial
+
+    def _contender(self, trial_id: str, setting: Setting) -> Trial:
+        trial = self.trial(trial_id)
+        if trial is None or self._tasks[trial.task_id].setting != setting:
+            raise ValueError(
+                f"trial {trial_id} is not one of workload, target, toolchain {setting}"
+            )
+        if trial.measurement is None or trial.measurement.outcome is not Outcome.OK:
+            raise ValueError(f"trial {trial_id} has no valid result to confirm")
+        return trial
+
+
+def lost(attempt: int) -> Measurement:
+    """What closes a trial whose holders all died."""
+    return Measurement(
+        Outcome.LOST, error=f"the process that had it died, {attempt} times in a row"
+    )
+
+
+def _is_measured(trial: Trial) -> bool:
+    measured = trial.measurement
+    return measured is not None and measured.outcome is not Outcome.PRUNED and not trial.reused_from
+
+
+def _history_record(setting: Setting, trial: Trial) -> HistoryRecord:
+    measurement = trial.measurement
+    assert measurement is not None
+    timing = measurement.timing
+    return HistoryRecord(
+        trial.id,
+        *setting,
+        trial.candidate,
+        measurement.outcome,
+        None if timing is None else timing.median_seconds,
+        trial.features,
+        trial.features_schema,
+    )

@@ -1,0 +1,126 @@
+"""What may be stored: rules that every store applies before it writes.
+
+| value | rule |
+|---|---|
+| timing | there if the outcome is ok, maybe if unstable, else absent; finite and positive |
+| max_error | a number that is not finite is stored as none |
+| error, log | no NUL and no lone surrogate, at most `ERROR_CHARACTERS` and the last `LOG_CHARACTERS` |
+| derivation, values | as JSON gives them back: lists, strings, numbers, no NaN |
+
+A broken rule is a bug of the caller (ValueError, TypeError), not of a candidate.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from autosched.records.outcome import REPEATABLE, Outcome
+from autosched.records.record import Candidate, Measurement, Timing, Trial
+from autosched.records.store import BestRecord, Confirmation
+
+ERROR_CHARACTERS = 4_000
+LOG_CHARACTERS = 16_000
+
+UNMEASURED = REPEATABLE | {Outcome.PRUNED}
+"""Outcomes after which the candidate may still be measured, by another task."""
+
+
+def storable_text(text: str, characters: int) -> str:
+    """The last `characters` of a text, with what no database takes replaced: compilers print what they like."""
+    valid = text.encode("utf-8", "replace").decode().replace("\0", "\N{SYMBOL FOR NULL}")
+    return valid[-characters:]
+
+
+def storable_measurement(measurement: Measurement) -> Measurement:
+    """The measurement as it is stored."""
+    outcome, timing = Outcome(measurement.outcome), measurement.timing
+    if outcome is Outcome.OK and timing is None:
+        raise ValueError("a measurement that is ok has a timing")
+    if outcome not in {Outcome.OK, Outcome.UNSTABLE} and timing is not None:
+        raise ValueError(f"a measurement that is {outcome} has no timing")
+    if timing is not None:
+        check_timing(timing)
+    error = measurement.max_error
+    return replace(
+        measurement,
+        outcome=outcome,
+        max_error=error if error is not None and math.isfinite(error) else None,
+        error=storable_text(measurement.error, ERROR_CHARACTERS),
+        log=storable_text(measurement.log, LOG_CHARACTERS),
+    )
+
+
+def check_timing(timing: Timing) -> None:
+    """A ValueError names a time that no kernel can have."""
+    if not (math.isfinite(timing.median_seconds) and timing.median_seconds > 0):
+        raise ValueError(f"median_seconds is {timing.median_seconds}, not a positive finite number")
+    if not (math.isfinite(timing.spread_seconds) and timing.spread_seconds >= 0):
+        raise ValueError(f"spread_seconds is {timing.spread_seconds}, not a finite number from 0")
+    if not 0 <= timing.contended_share <= 1:
+        raise ValueError(f"contended_share is {timing.contended_share}, not between 0 and 1")
+
+
+def storable_candidate(candidate: Candidate) -> Candidate:
+    """The candidate as its JSON gives it back; shares nothing mutable with the one given."""
+    text = json.dumps([dict(step) for step in candidate.derivation], allow_nan=False)
+    values = {str(name): int(value) for name, value in candidate.values.items()}
+    return Candidate(tuple(json.loads(text)), values, candidate.key)
+
+
+def storable_trial(trial: Trial) -> Trial:
+    """The trial as it is stored."""
+    features = tuple(float(x) for x in trial.features)
+    measurement = trial.measurement
+    return replace(
+        trial,
+        candidate=storable_candidate(trial.candidate),
+        features=features,
+        measurement=None if measurement is None else storable_measurement(measurement),
+    )
+
+
+def check_round(task_id: str, round: int, trials: Iterable[Trial]) -> None:
+    """A ValueError names a trial of another task or round, or one of two with the same number or candidate."""
+    numbers: set[int] = set()
+    keys: set[str] = set()
+    for trial in trials:
+        if trial.task_id != task_id or trial.round != round:
+            raise ValueError(
+                f"trial {trial.id} of round {trial.round} is not of {task_id}, {round}"
+            )
+        if trial.number in numbers:
+            raise ValueError(f"trial {trial.id} is proposed twice")
+        if trial.candidate.key in keys:
+            raise ValueError(f"candidate {trial.candidate.key} is proposed twice for {task_id}")
+        numbers.add(trial.number)
+        keys.add(trial.candidate.key)
+
+
+def may_reuse(number: int, outcome: Outcome) -> bool:
+    """Whether the result another task has got for its candidate closes a trial of this number."""
+    if number == 0:
+        return outcome is Outcome.OK
+    return outcome not in UNMEASURED
+
+
+def check_confirmation(confirmation: Confirmation, default_id: str) -> None:
+    """A ValueError names what a side-by-side run lacks."""
+    for wanted in (confirmation.winner, default_id):
+        if wanted not in confirmation.timings:
+            raise ValueError(f"trial {wanted} is not among the timings of {confirmation.task_id}")
+    for timing in confirmation.timings.values():
+        check_timing(timing)
+
+
+def replaces(
+    confirmation: Confirmation, standing: BestRecord | None, contender_keys: Collection[str]
+) -> bool:
+    """Whether the winner becomes the best, given the contenders' candidate keys. Times of one run decide; stored ones
+    only where the standing best was no contender."""
+    if standing is None or standing.candidate.key in contender_keys:
+        return True
+    won = confirmation.timings[confirmation.winner].median_seconds
+    return won < standing.timing.median_seconds
