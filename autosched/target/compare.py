@@ -28,7 +28,9 @@ def obstacles(need: Target, have: Target) -> list[str]:
     ]
     absent = sorted(set(need.features) - set(have.features))
     if absent and not found:
-        found.append(f"features: need {', '.join(absent)}, have {', '.join(have.features) or 'none'}")
+        found.append(
+            f"features: need {', '.join(absent)}, have {', '.join(have.features) or 'none'}"
+        )
     return found
 
 

@@ -33,7 +33,9 @@ def detect_target(threads: int | None = None) -> Target:
     cpus = sorted(os.sched_getaffinity(0))
     n_threads = len(physical_cores(cpus)) if threads is None else threads
     if not 1 <= n_threads <= len(cpus):
-        raise InvalidInput(f"threads {n_threads}: must be between 1 and the {len(cpus)} CPUs this process may use")
+        raise InvalidInput(
+            f"threads {n_threads}: must be between 1 and the {len(cpus)} CPUs this process may use"
+        )
     host = archspec.cpu.host()
     features = known_features(isa, {*host.features, *_cpuinfo_features()})
     unit = vector_unit(isa, features)
@@ -125,7 +127,9 @@ def _isa() -> str:
 
 
 def _cpuinfo_features() -> set[str]:
-    match = re.search(r"^(?:flags|Features)\s*:\s*(.*)$", _read(Path("/proc/cpuinfo")), re.MULTILINE)
+    match = re.search(
+        r"^(?:flags|Features)\s*:\s*(.*)$", _read(Path("/proc/cpuinfo")), re.MULTILINE
+    )
     return set(match[1].split()) if match else set()
 
 

@@ -82,7 +82,9 @@ def find_toolchain(target: Target, compiler: str | None = None) -> Toolchain:
 
 
 def _candidates() -> list[tuple[str, ...]]:
-    found: list[tuple[str, ...]] = [(path,) for name in ("gcc", "clang") if (path := shutil.which(name))]
+    found: list[tuple[str, ...]] = [
+        (path,) for name in ("gcc", "clang") if (path := shutil.which(name))
+    ]
     zig = _zig()
     return [*found, zig] if zig else found
 
@@ -118,7 +120,9 @@ def _probe(command: tuple[str, ...], target: Target) -> Toolchain:
     for flags in dict.fromkeys((full, untuned)):
         if _accepts(command, flags):
             return Toolchain(family, command, _version(version_text), flags)
-    raise InvalidInput(f"compiler {' '.join(command)}: refuses the flags of target {target.isa}: {' '.join(untuned)}")
+    raise InvalidInput(
+        f"compiler {' '.join(command)}: refuses the flags of target {target.isa}: {' '.join(untuned)}"
+    )
 
 
 def _triple_flags(family: str, target: Target) -> tuple[str, ...]:
@@ -137,7 +141,9 @@ def _accepts(command: tuple[str, ...], flags: Sequence[str]) -> bool:
 def _answer(line: list[str], command: tuple[str, ...]) -> str:
     done = _call(line)
     if done.returncode != 0:
-        raise InvalidInput(f"compiler {' '.join(command)}: --version failed: {done.stderr.strip()[:200]}")
+        raise InvalidInput(
+            f"compiler {' '.join(command)}: --version failed: {done.stderr.strip()[:200]}"
+        )
     return done.stdout
 
 
@@ -153,7 +159,9 @@ def _call(line: list[str]) -> subprocess.CompletedProcess[str]:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise InvalidInput(f"compiler {line[0]!r}: no answer within {PROBE_SECONDS:.0f} s") from None
+        raise InvalidInput(
+            f"compiler {line[0]!r}: no answer within {PROBE_SECONDS:.0f} s"
+        ) from None
     except OSError as error:
         raise InvalidInput(f"compiler {line[0]!r}: cannot be started: {error.strerror}") from None
 

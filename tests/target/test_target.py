@@ -11,8 +11,20 @@ import pytest
 from autosched.errors import InvalidInput
 from autosched.target.compare import differences, obstacles
 from autosched.target.detect import cache_bytes, detect_target, physical_cores
-from autosched.target.features import FEATURES, VECTOR_UNITS, feature_flags, known_features, vector_unit
-from autosched.target.files import load_target, parse_target, resolve_target, target_names, target_text
+from autosched.target.features import (
+    FEATURES,
+    VECTOR_UNITS,
+    feature_flags,
+    known_features,
+    vector_unit,
+)
+from autosched.target.files import (
+    load_target,
+    parse_target,
+    resolve_target,
+    target_names,
+    target_text,
+)
 from autosched.target.toolchain import compiler_flags, find_toolchain
 
 
@@ -28,7 +40,12 @@ def _machine(root: Path, cpus: dict[int, str], l3_shared: dict[int, str]) -> Pat
         for index, (level, kind, size, shared) in enumerate(caches):
             entry = base / f"cache/index{index}"
             entry.mkdir(parents=True)
-            for name, text in (("level", level), ("type", kind), ("size", size), ("shared_cpu_list", shared)):
+            for name, text in (
+                ("level", level),
+                ("type", kind),
+                ("size", size),
+                ("shared_cpu_list", shared),
+            ):
                 (entry / name).write_text(text + "\n")
     return root
 
@@ -68,7 +85,10 @@ def test_host_refuses_threads_it_has_not(threads: int) -> None:
 def test_shipped_targets_agree_with_the_feature_table(name: str) -> None:
     target = load_target(name)
     unit = vector_unit(target.isa, target.features)
-    assert (target.vector_bytes, target.vector_registers) == (unit.vector_bytes, unit.vector_registers)
+    assert (target.vector_bytes, target.vector_registers) == (
+        unit.vector_bytes,
+        unit.vector_registers,
+    )
     assert not any("native" in flag for flag in compiler_flags(target))
 
 
@@ -83,7 +103,9 @@ def test_every_feature_has_its_own_flag(isa: str) -> None:
     for name in names:
         flag = next(f.flag for f in FEATURES[isa] if f.name == name)
         assert flag in " ".join(everything)
-    assert [u.vector_bytes for u in VECTOR_UNITS[isa]] == sorted((u.vector_bytes for u in VECTOR_UNITS[isa]), reverse=True)
+    assert [u.vector_bytes for u in VECTOR_UNITS[isa]] == sorted(
+        (u.vector_bytes for u in VECTOR_UNITS[isa]), reverse=True
+    )
 
 
 def test_linux_feature_names_become_ours() -> None:
@@ -106,7 +128,9 @@ BAD_FILES = [
 
 
 @pytest.mark.parametrize(("change", "message"), BAD_FILES)
-def test_a_bad_target_file_is_refused_by_name_and_rule(change: object, message: str, tmp_path: Path) -> None:
+def test_a_bad_target_file_is_refused_by_name_and_rule(
+    change: object, message: str, tmp_path: Path
+) -> None:
     base = json.loads(target_text(load_target("znver3")))
     path = tmp_path / "mine.json"
     path.write_text(change if isinstance(change, str) else json.dumps({**base, **change}))  # type: ignore[dict-item]
@@ -121,7 +145,10 @@ def test_an_unknown_target_lists_the_known_ones() -> None:
 
 
 def test_differences_name_each_field() -> None:
-    need, have = load_target("znver3"), replace(load_target("znver3"), threads=2, features=("avx2", "fma"))
+    need, have = (
+        load_target("znver3"),
+        replace(load_target("znver3"), threads=2, features=("avx2", "fma")),
+    )
     assert [d.split(":")[0] for d in differences(need, have)] == ["features", "threads"]
     assert "threads: need 8, have 2" in differences(need, have)
     assert differences(need, need) == []
