@@ -1,0 +1,348 @@
+"""A nest as text: to read, symbolic or at given decisions, and as the key of the code it stands for.
+
+`nest_text(nest)` shows what a sketch lowered to; `nest_text(nest, env)` what a candidate is: loops of one iteration are
+gone, bounds and guards folded. `concrete_digest(nest, env)` hashes the latter with variables and buffers numbered in
+order of appearance and flat addresses, so that two candidates with the same code have one key, whatever their sketch:
+
+    for i1 in range(1): for j in range(8): acc[i1, j] = 0   and   for j0 in range(8): t[j0] = 0
+ -> for v0 < 8: b0[v0] = 0
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from autosched.nest.nodes import (
+    Alloc,
+    Barrier,
+    Block,
+    Body,
+    Buffer,
+    Copy,
+    Fold,
+    Guard,
+    Invoke,
+    Lane,
+    Loop,
+    Nest,
+    Node,
+    Reduce,
+    Region,
+    Store,
+)
+from autosched.te.expr import Binary, Cast, Const, Expr, Index, Load, Select, Unary, expr_text
+from autosched.te.integer import OPERATIONS, Int, Interval, as_int, substitute, to_text
+from autosched.te.interval import fold, interval, linear
+
+KEY_VERSION = "n1"
+
+INFIX = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+}
+
+
+def nest_text(nest: Nest, env: Mapping[Int, int] | None = None) -> str:
+    """Readable text, one statement a line; folded at the values of `env` where it is given."""
+    return "\n".join(_Printer(env).nest(nest)) + "\n"
+
+
+def concrete_digest(nest: Nest, env: Mapping[Int, int]) -> str:
+    """Key of the code that the nest stands for at these decisions and sizes."""
+    text = "\n".join(_Printer(env, canonical=True).nest(nest))
+    return f"{KEY_VERSION}-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+
+
+@dataclass(eq=False)
+class _Printer:
+    """Prints with every known symbol replaced and, if any is known, everything folded."""
+
+    env: Mapping[Int, int] | None
+    canonical: bool = False
+    lines: list[str] = field(default_factory=list)
+    names: dict[Int, str] = field(default_factory=dict)
+    buffers: dict[Buffer, str] = field(default_factory=dict)
+    ranges: dict[Int, Interval] = field(default_factory=dict)
+    depth: int = 0
+    bound_variables: int = 0
+
+    def __post_init__(self) -> None:
+        self._values = {s: as_int(v) for s, v in (self.env or {}).items()}
+        self._substituted: dict[Int, Int] = {}
+        self._folded: dict[Int, Int] = {}
+
+    # integers
+
+    def known(self, expression: Int) -> Int:
+        """The expression with what is known put in and folded."""
+        if self.env is None or expression.is_constant:
+            return expression
+        found = substitute(expression, self._values, self._substituted)
+        return found if found.is_constant else fold(found, self.ranges, self._folded)
+
+    def integer(self, expression: Int) -> str:
+        found = self.known(expression)
+        return self.ordered(found) if self.canonical else _readable(found)
+
+    def ordered(self, expression: Int) -> str:
+        """Text that does not depend on the order of a sum."""
+        if expression.is_constant:
+            return str(expression.value)
+        if expression.is_symbol:
+            return self.names.get(expression, expression.name)
+        if expression.op in ("add", "mul"):
+            terms, constant = linear(expression)
+            if len(terms) != 1 or constant or expression not in terms:
+                parts = sorted(f"{self.ordered(atom)}*{f}" for atom, f in terms.items())
+                return "+".join([*parts, str(constant)])
+        arguments = ",".join(self.ordered(a) for a in expression.args)
+        return f"{expression.op}({arguments})"
+
+    def bind(self, var: Int, extent: Int) -> None:
+        """Opens a variable over [0, extent): numbered, with its range."""
+        if self.env is None:
+            return
+        found = self.known(extent)
+        high = interval(found, self.ranges)[1]
+        if self.ranges.get(var, (0, high - 1)) != (0, high - 1):
+            self._folded.clear()
+        self.ranges[var] = (0, max(high - 1, 0))
+        if high > 1:
+            self.bound_variables += 1
+            self.names[var] = f"v{self.bound_variables}"
+
+    def vanishes(self, limit: Int) -> bool:
+        """Whether a loop is known to run exactly once."""
+        found = self.known(limit) if self.env is not None else limit
+        return self.env is not None and found.is_constant and found.value == 1
+
+    # scalars
+
+    def buffer(self, buffer: Buffer) -> str:
+        if not self.canonical:
+            return buffer.name
+        return self.buffers.setdefault(buffer, f"b{len(self.buffers)}")
+
+    def element(self, buffer: Buffer, indices: tuple[Int, ...]) -> str:
+        if not self.canonical:
+            return f"{buffer.name}[{', '.join(self.integer(i) for i in indices)}]"
+        address = as_int(0)
+        for index, stride in zip(indices, buffer.strides, strict=True):
+            address = address + self.known(index) * self.known(stride)
+        return f"{self.buffer(buffer)}[{self.ordered(fold(address, self.ranges, self._folded))}]"
+
+    def scalar(self, expression: Expr) -> str:
+        match expression:
+            case Index(index, dtype):
+                return f"{dtype}({self.integer(index)})"
+            case Load(source, indices):
+                return self.element(source, indices)  # type: ignore[arg-type]
+            case Const(value, _):
+                return expr_text(expression) if self.canonical else _number(value)
+            case Cast(dtype, a):
+                return f"{dtype}({self.scalar(a)})"
+            case Select(which, a, b):
+                parts = (self.scalar(which), self.scalar(a), self.scalar(b))
+                return f"select({', '.join(parts)})"
+            case Unary(op, a):
+                return f"{op}({self.scalar(a)})"
+            case Binary(op, a, b) if op in INFIX:
+                return f"({self.scalar(a)} {INFIX[op]} {self.scalar(b)})"
+            case Binary(op, a, b):
+                return f"{op}({self.scalar(a)}, {self.scalar(b)})"
+        return expr_text(expression)
+
+    # statements
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " * self.depth + text)
+
+    def below(self, head: str, body: Body) -> None:
+        self.line(head)
+        self.depth += 1
+        self.body(body)
+        self.depth -= 1
+
+    def body(self, body: Body) -> None:
+        for node in body:
+            PRINT[type(node)](self, node)
+
+    def nest(self, nest: Nest) -> list[str]:
+        if not self.canonical:
+            self.line(f"nest {nest.name}")
+        kinds = ("inputs", "outputs", "packed", "workspaces")
+        for kind in kinds:
+            for buffer in getattr(nest, kind):
+                self.line(f"{kind.removesuffix('s')} {self.declaration(buffer)}")
+        for kind, regions in (("prepare", nest.prepare), ("region", nest.regions)):
+            for region in regions:
+                self.region(kind, region)
+        return self.lines
+
+    def declaration(self, buffer: Buffer) -> str:
+        if self.canonical:
+            elements = self.integer(buffer.elements)
+            return f"{self.buffer(buffer)} {buffer.dtype} {elements} {buffer.scope}"
+        shape = ", ".join(self.integer(e) for e in buffer.shape)
+        pad = "" if buffer.pad is as_int(0) else f" pad {self.integer(buffer.pad)}"
+        return f"{buffer.name}: {buffer.dtype}[{shape}] {buffer.scope}{pad}"
+
+    def region(self, kind: str, region: Region) -> None:
+        self.line(kind if self.canonical else f"{kind} {region.name}")
+        self.depth += 1
+        before = self.depth
+        for loop in region.loops:
+            self.head(loop, "parallel")
+        self.body(region.body)
+        self.depth = before - 1
+
+    def head(self, loop: Loop, word: str) -> None:
+        """The line of a loop; one level deeper unless it vanishes."""
+        self.bind(loop.var, loop.extent)
+        if self.vanishes(loop.limit):
+            return
+        name = self.integer(loop.var)
+        limit, extent = self.integer(loop.limit), self.integer(loop.extent)
+        text = f"{word if loop.kind == 'serial' else loop.kind} {name} < {limit}"
+        if limit != extent and not self.canonical:
+            text += f" (at most {extent})"
+        for what, value in (("unroll", loop.unroll), ("peel", loop.peel), ("stages", loop.stages)):
+            if value is not None and self.integer(value) not in ("1", limit):
+                text += f" {what} {self.integer(value)}"
+        self.line(text)
+        self.depth += 1
+
+    def loop(self, node: Loop) -> None:
+        before = self.depth
+        self.head(node, "for")
+        self.body(node.body)
+        self.depth = before
+
+    def block(self, node: Block) -> None:
+        lanes = [text for lane in node.lanes if (text := self.lane(lane, node.vector))]
+        if not lanes:
+            self.body(node.body)
+            return
+        self.below(f"block {', '.join(lanes)}", node.body)
+
+    def lane(self, lane: Lane, vector: Int | None) -> str:
+        """A lane as `var < size`, with its tail and when it is full where that is open."""
+        self.bind(lane.var, lane.size)
+        if self.vanishes(lane.size):
+            return ""
+        name, size, tail = (self.integer(e) for e in (lane.var, lane.size, lane.tail))
+        full = self.known(lane.full)
+        mark = " vector" if lane.var is vector else ""
+        if full.is_constant:
+            return f"{name} < {size}{mark}" if full.value else f"{name} < {tail} of {size}{mark}"
+        return f"{name} < {size}{mark} if {self.integer(full)} else {tail}"
+
+    def guard(self, node: Guard) -> None:
+        holds = self.known(node.condition)
+        if holds.is_constant and self.env is not None:
+            self.body(node.body if holds.value else ())
+            return
+        self.below(f"if {self.integer(holds)}:", node.body)
+
+    def alloc(self, node: Alloc) -> None:
+        self.line(f"alloc {self.declaration(node.buffer)}")
+
+    def store(self, node: Store) -> None:
+        self.line(f"{self.element(node.buffer, node.indices)} = {self.scalar(node.value)}")
+
+    def targets(self, buffers: tuple[Buffer, ...], indices: tuple[Int, ...]) -> str:
+        return ", ".join(self.element(b, indices) for b in buffers)
+
+    def combiner(self, node: Reduce | Fold, dtypes: tuple[str, ...]) -> str:
+        return node.combiner.text(dtypes) if self.canonical else node.combiner.name
+
+    def reduce(self, node: Reduce) -> None:
+        name = self.combiner(node, tuple(v.dtype for v in node.values))
+        values = ", ".join(self.scalar(v) for v in node.values)
+        self.line(f"{self.targets(node.buffers, node.indices)} {name}= {values}")
+
+    def fold_lanes(self, node: Fold) -> None:
+        name = self.combiner(node, tuple(b.dtype for b in node.sources))
+        self.bind(node.lane, node.size)
+        sources = self.targets(node.sources, node.source_indices)
+        over = f"{self.integer(node.lane)} < {self.integer(node.size)} {node.over}"
+        targets = self.targets(node.buffers, node.indices)
+        self.line(f"{targets} = {name} of {sources} over {over}")
+
+    def copy(self, node: Copy) -> None:
+        for axis in node.axes:
+            self.bind(axis.var, axis.extent)
+        axes = [
+            f"{self.integer(a.var)} < {self.integer(a.limit)}"
+            for a in node.axes
+            if not self.vanishes(a.limit)
+        ]
+        bounds = [text for b in node.bounds if (text := self.bound(b.low, b.index, b.high))]
+        text = f"copy {self.element(node.buffer, node.indices)} = {self.scalar(node.value)}"
+        text += f" for {', '.join(axes)}" if axes else ""
+        text += f" where {' and '.join(bounds)} else {_number(node.fill)}" if bounds else ""
+        if not self.vanishes(node.threads) and node.threads is not as_int(1):
+            text += f" by {self.integer(node.threads)} threads"
+        self.line(text + " asynchronous" * node.asynchronous)
+
+    def bound(self, low: Int, index: Int, high: Int) -> str:
+        """low <= index < high; nothing where it is known to hold."""
+        below, above = self.known(index - low), self.known(high - index)
+        if self.env is not None:
+            reach = interval(below, self.ranges)[0], interval(above, self.ranges)[0]
+            if reach[0] >= 0 and reach[1] >= 1:
+                return ""
+        return f"{self.integer(low)} <= {self.integer(index)} < {self.integer(high)}"
+
+    def barrier(self, node: Barrier) -> None:
+        self.line(f"barrier {node.scope}")
+
+    def invoke(self, node: Invoke) -> None:
+        tiles = ", ".join(self.element(t.buffer, t.indices) for t in node.operands)
+        self.line(f"{node.intrinsic.name}({tiles})")
+
+
+def _number(value: float) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(int(value))
+
+
+def _readable(expression: Int) -> str:
+    """Text with signs and without the outermost parentheses: 3*i - 1, not (3*i + -1)."""
+    if expression.op != "add":
+        parts = [_readable_argument(a) for a in expression.args]
+        return OPERATIONS[expression.op].text.format(*parts) if parts else to_text(expression)
+    terms, constant = linear(expression)
+    text = ""
+    for atom, factor in sorted(terms.items(), key=lambda term: term[1] < 0):
+        size = "" if abs(factor) == 1 else f"*{abs(factor)}"
+        text += (" - " if factor < 0 else " + ") + _readable_argument(atom) + size
+    text += f" {'-' if constant < 0 else '+'} {abs(constant)}" if constant else ""
+    return text[3:] if text.startswith(" + ") else text.strip()
+
+
+def _readable_argument(expression: Int) -> str:
+    text = _readable(expression)
+    return f"({text})" if expression.op == "add" else text
+
+
+PRINT: dict[type[Node], Callable[[_Printer, Any], None]] = {
+    Loop: _Printer.loop,
+    Block: _Printer.block,
+    Guard: _Printer.guard,
+    Alloc: _Printer.alloc,
+    Store: _Printer.store,
+    Reduce: _Printer.reduce,
+    Fold: _Printer.fold_lanes,
+    Copy: _Printer.copy,
+    Barrier: _Printer.barrier,
+    Invoke: _Printer.invoke,
+}
