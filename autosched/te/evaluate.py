@@ -26,11 +26,11 @@ from autosched.te.expr import (
 )
 from autosched.te.integer import Int, as_int
 from autosched.te.integer import evaluate as evaluate_int
+from autosched.te.rebuild import TensorKey, tensor_key
 from autosched.te.workload import Axis, Stage, Tensor, Workload
 
 BLOCK_ELEMENTS = 1 << 22
 
-TensorKey = tuple[int, int]
 Values = tuple[Array, ...]
 
 
@@ -64,11 +64,6 @@ def evaluate_tensors(
             for component, result in enumerate(results):
                 arrays[id(stage), component] = result
     return arrays
-
-
-def tensor_key(tensor: Tensor) -> TensorKey:
-    """Identity of an array: of the input, or of the stage and the component."""
-    return (id(tensor), 0) if tensor.stage is None else (id(tensor.stage), tensor.component)
 
 
 def _bound_sizes(workload: Workload, inputs: Sequence[Array]) -> dict[Int, Int]:
