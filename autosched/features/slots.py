@@ -1,0 +1,509 @@
+"""The slots of a sketch: a fixed list of columns that says all the features need, whatever the structure.
+
+Sums run over the statements of the timed regions. The main statement is the one with the most work; its loops are
+read from the innermost outwards, padded by repeating the outermost. Operands are the buffers the main statement
+loads, largest whole footprint first, then the one it writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from autosched.features.arithmetic import CLASSES
+from autosched.features.columns import Column, ColumnGraph
+from autosched.features.statement import (
+    SPILL_CYCLES,
+    StatementColumns,
+    in_registers,
+    quotient,
+    vectors,
+)
+from autosched.features.traffic import ScopeColumns, read_scope, traffic
+from autosched.nest.footprint import Access, stride
+from autosched.nest.nodes import Buffer, Copy, Fold, Nest, Reduce
+from autosched.nest.scopes import RegionScopes, Scope, Statement, read_prepare, read_regions
+from autosched.target.target import Target
+from autosched.te.dtype import n_bytes
+from autosched.te.integer import Int, as_int, evaluate
+
+POSITIONS = 8
+OPERANDS = ("first", "second", "third", "output")
+CACHES = ("l1", "l2", "l3")
+ROLES = ("input", "packed", "output", "workspace", "local")
+WAY_BYTES = 4096.0
+WAYS = 8.0
+PAGE_BYTES = 4096.0
+ENTRY_CYCLES = 0.6
+REGION_CYCLES = 6000.0
+
+_MAIN = [
+    "executions",
+    "entries",
+    "instructions",
+    "lanes",
+    "vector_size",
+    "rows",
+    "contiguous",
+    "broadcast",
+    "gathered",
+    "stores",
+    "cycles",
+    "code",
+    "variants",
+    "tail_share",
+    "multiply_adds",
+    "depth",
+    "unroll",
+]
+_SUMS = [
+    "executions",
+    "instructions",
+    "entries",
+    "loads_contiguous",
+    "loads_broadcast",
+    "loads_gathered",
+    "stores",
+    "reduce_executions",
+    "copy_elements",
+    "copy_instructions",
+    "copy_entries",
+    "copy_read_bytes",
+    "copy_runs",
+    "fold_executions",
+    "barriers",
+    "code",
+    "issue_cycles",
+    "span_cycles",
+    "iterations",
+    "vector_executions",
+    "scalar_instructions",
+]
+_MAXIMA = [
+    "statement_cycles",
+    "statement_code",
+    "variants",
+    "register_vectors",
+    "statement_executions",
+]
+_WHOLE = [
+    "regions",
+    "tasks",
+    "least_tasks",
+    "most_tasks",
+    "waves",
+    "idle",
+    "scratch_bytes",
+    "workspace_bytes",
+    "packed_bytes",
+    "prepare_executions",
+    "register_vectors",
+    "spilled_vectors",
+    "compulsory_bytes",
+    "nominal_operations",
+    "statements",
+    "loops",
+]
+
+SLOTS: tuple[str, ...] = (
+    *(f"main.{n}" for n in _MAIN),
+    *(f"main.trips.{p}" for p in range(POSITIONS)),
+    *(f"main.footprint.{p}" for p in range(POSITIONS)),
+    *(f"main.{o}.footprint.{p}" for o in OPERANDS for p in range(POSITIONS)),
+    *(
+        f"main.{o}.{n}"
+        for o in OPERANDS
+        for n in ("stride", "step", "pitch", "conflict", "pages", "bytes")
+    ),
+    *(f"main.{o}.traffic.{c}" for o in OPERANDS for c in CACHES),
+    *(f"operations.{c}" for c in CLASSES),
+    *(f"sum.{n}" for n in _SUMS),
+    *(f"maximum.{n}" for n in _MAXIMA),
+    *(f"traffic.{r}.{c}" for r in ROLES for c in CACHES),
+    *(f"footprint.{r}" for r in ROLES),
+    *(f"whole.{n}" for n in _WHOLE),
+    *(f"target.{n}" for n in ("threads", "lanes", "registers", "l1", "l2", "l3")),
+    *(f"span_bytes.{c}" for c in CACHES),
+)
+"""Every slot, in the order of the matrix rows."""
+
+
+@dataclass(frozen=True)
+class _Region:
+    """A region with its columns."""
+
+    scopes: RegionScopes
+    columns: ScopeColumns
+    statements: tuple[StatementColumns, ...]
+    tasks: Column
+
+
+class SketchSlots:
+    """Builds the slots of one nest; `reference` are values that decide which statement is the main one."""
+
+    def __init__(self, nest: Nest, target: Target, reference: Mapping[Int, int]) -> None:
+        self.graph = ColumnGraph()
+        self.nest = nest
+        self.target = target
+        self.slots = dict.fromkeys(SLOTS, self.graph.constant(0.0))
+        self.regions = tuple(self._region(r) for r in read_regions(nest))
+        self.main_region, self.main = self._main(reference)
+        self._fill()
+
+    def columns(self) -> list[Column]:
+        """One column a slot, in the order of `SLOTS`."""
+        return [self.slots[name] for name in SLOTS]
+
+    def _region(self, scopes: RegionScopes) -> _Region:
+        graph = self.graph
+        statements = tuple(StatementColumns(s, graph, self.target) for s in scopes.statements)
+        columns = read_scope(scopes.root, graph)
+        return _Region(scopes, columns, statements, graph.integer(scopes.region.tasks))
+
+    def _main(self, reference: Mapping[Int, int]) -> tuple[_Region, StatementColumns]:
+        best: tuple[float, _Region, StatementColumns] | None = None
+        for region in self.regions:
+            for statement in region.statements:
+                work = _work(statement.statement, statement.operations.total(), reference)
+                if best is None or work > best[0]:
+                    best = work, region, statement
+        if best is None:
+            raise ValueError(f"nest {self.nest.name} has no statement in a timed region")
+        return best[1], best[2]
+
+    def _fill(self) -> None:
+        self._fill_target()
+        self._fill_whole()
+        self._fill_sums()
+        self._fill_maxima()
+        self._fill_main()
+        self._fill_chain()
+        self._fill_operands()
+        self._fill_traffic()
+
+    def _set(self, group: str, **values: Column | float) -> None:
+        for name, value in values.items():
+            key = f"{group}.{name}"
+            if key not in self.slots:
+                raise KeyError(key)
+            self.slots[key] = value if isinstance(value, Column) else self.graph.constant(value)
+
+    def _fill_target(self) -> None:
+        t = self.target
+        self._set("target", threads=t.threads, lanes=t.lanes(4), registers=t.vector_registers)
+        self._set("target", l1=t.l1_bytes, l2=t.l2_bytes, l3=t.l3_bytes)
+
+    def _fill_whole(self) -> None:
+        graph = self.graph
+        tasks = [r.tasks for r in self.regions]
+        threads = float(self.target.threads)
+        waves = [(t / threads).ceil() for t in tasks]
+        least, most = tasks[0], tasks[0]
+        for t in tasks[1:]:
+            least, most = graph.minimum(least, t), graph.maximum(most, t)
+        everything = [s for r in self.regions for s in r.statements]
+        packed = read_prepare(self.nest)
+        self._set(
+            "whole",
+            regions=len(self.regions),
+            tasks=self.main_region.tasks,
+            least_tasks=least,
+            most_tasks=most,
+            waves=graph.total(waves),
+            idle=(self.main_region.tasks / threads).ceil() * threads / self.main_region.tasks,
+            scratch_bytes=self._scratch_bytes(),
+            workspace_bytes=self._bytes(self.nest.workspaces),
+            packed_bytes=self._bytes(self.nest.packed),
+            prepare_executions=graph.total(
+                [quotient(graph, s.factors) for p in packed for s in p.statements]
+            ),
+            compulsory_bytes=self._bytes(self._external()),
+            nominal_operations=graph.total(
+                [s.executions * float(s.operations.total()) for s in everything]
+            ),
+            statements=len(everything),
+            loops=sum(1 for r in self.regions for _ in r.scopes.root.walk()),
+        )
+
+    def _external(self) -> tuple[Buffer, ...]:
+        """The buffers from outside that the timed regions touch."""
+        touched = {b for r in self.regions for b in r.columns.bytes_of}
+        nest = self.nest
+        return tuple(b for b in (*nest.inputs, *nest.packed, *nest.outputs) if b in touched)
+
+    def _bytes(self, buffers: tuple[Buffer, ...]) -> Column:
+        graph = self.graph
+        return graph.total([graph.integer(b.elements) * float(n_bytes(b.dtype)) for b in buffers])
+
+    def _scratch_bytes(self) -> Column:
+        """Scratch of one thread: the largest over the regions, which run one after another."""
+        largest = self.graph.constant(0.0)
+        for region in self.regions:
+            found = [b for b, _, _ in region.scopes.allocated if b.scope in ("scratch", "shared")]
+            largest = self.graph.maximum(largest, self._bytes(tuple(found)))
+        return largest
+
+    def _register_vectors(self, region: _Region) -> Column:
+        """Registers that the buffers of a region ask for at once, were all of them alive."""
+        found = [b for b, _, _ in region.scopes.allocated if in_registers(b)]
+        return self.graph.total([vectors(b, self.graph, self.target) for b in found])
+
+    def _fill_sums(self) -> None:
+        graph = self.graph
+        all_of = [s for r in self.regions for s in r.statements]
+        copies = [s for s in all_of if isinstance(s.statement.node, Copy)]
+        self._set(
+            "sum",
+            executions=graph.total([s.executions for s in all_of]),
+            instructions=graph.total([s.instructions for s in all_of]),
+            entries=graph.total([s.entries for s in all_of]),
+            loads_contiguous=graph.total([s.entries * s.loads.contiguous for s in all_of]),
+            loads_broadcast=graph.total([s.entries * s.loads.broadcast for s in all_of]),
+            loads_gathered=graph.total([s.entries * s.loads.gathered for s in all_of]),
+            stores=graph.total([s.entries * s.stores for s in all_of]),
+            reduce_executions=_over(graph, all_of, Reduce),
+            copy_elements=_over(graph, all_of, Copy),
+            fold_executions=_over(graph, all_of, Fold),
+            copy_instructions=graph.total([s.instructions for s in copies]),
+            copy_entries=graph.total([s.entries for s in copies]),
+            copy_read_bytes=graph.total([s.executions * float(s.dtype_bytes) for s in copies]),
+            copy_runs=graph.total([_runs(graph, s) for s in copies]),
+            barriers=graph.total(
+                [quotient(graph, b) for r in self.regions for b in r.scopes.barriers]
+            ),
+            code=graph.total([s.code_units() for s in all_of]),
+            issue_cycles=graph.total([self._cycles(s) for s in all_of]),
+            span_cycles=self._span_cycles(),
+            iterations=graph.total([_iterations(graph, r.columns) for r in self.regions]),
+            vector_executions=graph.total([s.executions for s in all_of if s.is_vector]),
+            scalar_instructions=graph.total([s.instructions for s in all_of if not s.is_vector]),
+        )
+        for name in CLASSES:
+            counts = [s.executions * float(s.operations[name]) for s in all_of]
+            self._set("operations", **{name: graph.total(counts)})
+
+    def _cycles(self, statement: StatementColumns) -> Column:
+        overhead = ENTRY_CYCLES / _unroll(self.graph, statement.statement)
+        return statement.entries * (statement.cycles_per_entry() + overhead)
+
+    def _span_cycles(self) -> Column:
+        """Issue cycles on the busiest thread, region after region."""
+        graph = self.graph
+        parts = []
+        for region in self.regions:
+            waves = (region.tasks / float(self.target.threads)).ceil()
+            busy = graph.total([self._cycles(s) for s in region.statements])
+            parts.append(busy * waves / region.tasks + REGION_CYCLES)
+        return graph.total(parts)
+
+    def _fill_maxima(self) -> None:
+        graph = self.graph
+        all_of = [s for r in self.regions for s in r.statements]
+        registers = [self._register_vectors(r) for r in self.regions]
+        available = float(self.target.vector_registers)
+        spilled = [graph.maximum(n + 2.0 - available, 0.0) for n in registers]
+        self._set(
+            "maximum",
+            statement_cycles=_largest(graph, [self._cycles(s) for s in all_of]),
+            statement_code=_largest(graph, [s.code_units() for s in all_of]),
+            statement_executions=_largest(graph, [s.executions for s in all_of]),
+            variants=_largest(graph, [s.variants() for s in all_of]),
+            register_vectors=_largest(graph, registers),
+        )
+        self._set(
+            "whole",
+            register_vectors=self._register_vectors(self.main_region),
+            spilled_vectors=_largest(graph, spilled),
+        )
+
+    def _fill_main(self) -> None:
+        graph, main = self.graph, self.main
+        lanes = graph.constant(1.0)
+        tail = graph.constant(1.0)
+        for lane in main.statement.lanes:
+            size = graph.integer(lane.size)
+            lanes = lanes * size
+            tail = tail * quotient(graph, [lane.count]) / size
+        vector = [x.size for x in main.statement.lanes if x.var is main.statement.vector]
+        size = graph.integer(vector[0]) if vector else graph.constant(1.0)
+        entries = graph.maximum(main.entries, 1e-9)
+        spilled = self.slots["whole.spilled_vectors"] * SPILL_CYCLES
+        self._set(
+            "main",
+            executions=main.executions,
+            entries=main.entries,
+            instructions=main.instructions / entries,
+            lanes=lanes,
+            vector_size=size,
+            rows=lanes / size,
+            contiguous=main.loads.contiguous,
+            broadcast=main.loads.broadcast,
+            gathered=main.loads.gathered,
+            stores=main.stores,
+            cycles=main.cycles_per_entry() + spilled,
+            code=main.code_units(),
+            variants=main.variants(),
+            tail_share=tail,
+            multiply_adds=main.executions / graph.maximum(self.slots["sum.instructions"], 1e-9),
+            depth=len(main.statement.loops),
+            unroll=_unroll(graph, main.statement),
+        )
+
+    def _chain(self) -> list[ScopeColumns]:
+        """The scopes around the main statement, innermost (the statement itself) first."""
+        path: list[ScopeColumns] = []
+
+        def descend(columns: ScopeColumns) -> bool:
+            if columns.scope is self.main.statement:
+                path.append(columns)
+                return True
+            if any(descend(child) for child in columns.children):
+                path.append(columns)
+                return True
+            return False
+
+        descend(self.main_region.columns)
+        return path
+
+    def _fill_chain(self) -> None:
+        chain = self._chain()
+        for position in range(POSITIONS):
+            columns = chain[min(position, len(chain) - 1)]
+            loop = columns.scope.loop if isinstance(columns.scope, Scope) else None
+            trips = quotient(self.graph, [loop.count]) if loop and position < len(chain) else 1.0
+            self._set("main.trips", **{str(position): trips})
+            self._set("main.footprint", **{str(position): columns.total})
+
+    def _operands(self) -> list[tuple[str, Buffer, Access]]:
+        """The buffers of the main statement under their operand names."""
+        root = self.main_region.columns.bytes_of
+        reads: dict[Buffer, Access] = {}
+        for access in self.main.statement.accesses:
+            if not access.writes and not in_registers(access.buffer):
+                reads.setdefault(access.buffer, access)
+        ordered = sorted(reads.values(), key=lambda a: -_static_size(root[a.buffer]))
+        found = list(zip(OPERANDS[:3], (a.buffer for a in ordered), ordered, strict=False))
+        output = self._written()
+        return found if output is None else [*found, ("output", output.buffer, output)]
+
+    def _written(self) -> Access | None:
+        """The first memory access that the region writes outside scratch."""
+        for statement in reversed(self.main_region.statements):
+            for access in statement.statement.accesses:
+                if access.writes and access.buffer.scope == "global":
+                    return access
+        return None
+
+    def _fill_operands(self) -> None:
+        graph = self.graph
+        chain = self._chain()
+        per_cache = self._traffic_of(self.main_region)
+        root = self.main_region.columns.bytes_of
+        for name, buffer, access in self._operands():
+            size = float(n_bytes(buffer.dtype))
+            pitch = (
+                graph.integer(buffer.strides[-2]) * size
+                if len(buffer.shape) > 1
+                else graph.constant(0.0)
+            )
+            inner = self.main.vector_stride(access)
+            known = chain[min(1, len(chain) - 1)].bytes_of.get(buffer)
+            run = graph.maximum(graph.minimum(pitch, known if known else pitch), 1.0)
+            rows = (known / run) if known else graph.constant(0.0)
+            sets = WAY_BYTES / graph.maximum(graph.minimum(pitch.low_bit(), WAY_BYTES), 64.0)
+            loops = self.main.statement.loops
+            step = stride(access.indices, buffer, loops[-1].var) if loops else as_int(0)
+            self._set(
+                f"main.{name}",
+                stride=float(inner if inner is not None else -1),
+                step=graph.integer(step) * size,
+                pitch=pitch,
+                conflict=rows / (sets * WAYS),
+                pages=rows * graph.minimum(pitch / PAGE_BYTES, 1.0),
+                bytes=root[buffer],
+            )
+            for position in range(POSITIONS):
+                columns = chain[min(position, len(chain) - 1)]
+                found = columns.bytes_of.get(buffer, graph.constant(0.0))
+                self._set(f"main.{name}.footprint", **{str(position): found})
+            for cache in CACHES:
+                self._set(f"main.{name}.traffic", **{cache: per_cache[cache][buffer]})
+
+    def _cache_bytes(self) -> dict[str, float]:
+        """Bytes of each level that one thread may fill."""
+        t = self.target
+        return {"l1": t.l1_bytes, "l2": t.l2_bytes, "l3": t.l3_bytes / t.threads}
+
+    def _traffic_of(self, region: _Region) -> dict[str, dict[Buffer, Column]]:
+        sizes = self._cache_bytes()
+        return {c: traffic(region.columns, sizes[c], self.graph) for c in CACHES}
+
+    def _fill_traffic(self) -> None:
+        graph = self.graph
+        moved: dict[tuple[str, str], list[Column]] = {}
+        fixed: dict[str, list[Column]] = {}
+        span: dict[str, list[Column]] = {c: [] for c in CACHES}
+        for region in self.regions:
+            waves = (region.tasks / float(self.target.threads)).ceil() / region.tasks
+            for cache, by_buffer in self._traffic_of(region).items():
+                for buffer, column in by_buffer.items():
+                    moved.setdefault((buffer.role, cache), []).append(column)
+                span[cache].append(graph.total(list(by_buffer.values())) * waves)
+            for buffer, column in region.columns.bytes_of.items():
+                fixed.setdefault(buffer.role, []).append(column)
+        for (role, cache), columns in moved.items():
+            self._set(f"traffic.{role}", **{cache: graph.total(columns)})
+        for role, columns in fixed.items():
+            self._set("footprint", **{role: graph.total(columns)})
+        for cache, columns in span.items():
+            self._set("span_bytes", **{cache: graph.total(columns)})
+
+
+def _work(statement: Statement, operations: int, reference: Mapping[Int, int]) -> float:
+    total = float(max(operations, 1))
+    for count in statement.factors:
+        total *= evaluate(count.numerator, reference) / max(
+            evaluate(count.denominator, reference), 1
+        )
+    return total + isinstance(statement.node, Reduce)
+
+
+def _over(graph: ColumnGraph, statements: list[StatementColumns], kind: type) -> Column:
+    return graph.total([s.executions for s in statements if isinstance(s.statement.node, kind)])
+
+
+def _largest(graph: ColumnGraph, columns: list[Column]) -> Column:
+    result = graph.constant(0.0)
+    for column in columns:
+        result = graph.maximum(result, column)
+    return result
+
+
+def _unroll(graph: ColumnGraph, statement: Statement) -> Column:
+    return graph.integer(statement.loops[-1].unroll) if statement.loops else graph.constant(1.0)
+
+
+def _runs(graph: ColumnGraph, statement: StatementColumns) -> Column:
+    """Contiguous runs that a copy writes: its executions over the extent of its innermost axis."""
+    node = statement.statement.node
+    if not isinstance(node, Copy) or not node.axes:
+        return statement.executions
+    return statement.executions / quotient(graph, [node.axes[-1].count])
+
+
+def _iterations(graph: ColumnGraph, columns: ScopeColumns) -> Column:
+    """Loop iterations of a scope and of all inside."""
+    own = graph.constant(0.0)
+    scope = columns.scope
+    if isinstance(scope, Scope) and scope.loop is not None:
+        own = quotient(graph, (*scope.entries, scope.loop.count))
+    return graph.total([own, *(_iterations(graph, child) for child in columns.children)])
+
+
+def _static_size(column: Column) -> float:
+    """The value if it is a constant, else 0: orders operands the same way for every candidate."""
+    if column.op == "const":
+        return column.value
+    if column.op == "mul":
+        return _static_size(column.args[0]) * _static_size(column.args[1])
+    return 0.0
