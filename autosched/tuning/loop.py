@@ -1,0 +1,169 @@
+"""The loop of one job.
+
+    restore        what an earlier run of the same command closed; its open trials are sent again
+    defaults       trial 0 of every task, confirmed at once
+    rounds         which task, propose, commit, build, measure, close; side-by-side runs every so many trials
+    confirm        the contenders of every task that has changed since its last side-by-side run
+
+Everything it decides is a function of the seed and of closed rounds, and everything it learned is in the store before
+it goes on, so that a job killed anywhere goes on exactly as it would have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from autosched.records.record import Trial
+from autosched.records.store import TuningStore
+from autosched.tuning import progress
+from autosched.tuning.budget import BudgetPolicy, next_task
+from autosched.tuning.confirming import Confirming
+from autosched.tuning.events import Listener, Notice, RoundProposed, TaskConfirmed, TrialFinished
+from autosched.tuning.measuring import Measuring
+from autosched.tuning.phases import PhaseClock
+from autosched.tuning.proposal import Proposal
+from autosched.tuning.task import Task
+
+
+@dataclass(frozen=True)
+class LoopOptions:
+    """`confirm_every`: trials of a task between side-by-side runs; `round_trials`: at most so many a round.
+    `relative`: tasks are cases of their own, not parts of one graph, so a percent counts the same in each."""
+
+    trials: int
+    relative: bool = False
+    confirm_every: int = 64
+    round_trials: int = 16
+    space_version: str = ""
+
+
+@dataclass(eq=False)
+class Loop:
+    """Runs the tasks of a job to the end of its budget."""
+
+    tasks: Sequence[Task]
+    options: LoopOptions
+    store: TuningStore
+    measuring: Measuring
+    confirming: Confirming
+    clock: PhaseClock
+    listen: Listener
+    budget: BudgetPolicy = field(default_factory=BudgetPolicy)
+
+    def run(self) -> None:
+        for task in self.tasks:
+            self.restore(task)
+        for task in self.tasks:
+            if task.default is None:
+                self._round(task, [task.policy.default()], 0)
+            if task.confirmed is None:
+                self._confirm(task)
+        while self._remaining > 0 and self._step():
+            pass
+        for task in self.tasks:
+            if task.spent > task.confirmed_at:
+                self._confirm(task)
+
+    @property
+    def _remaining(self) -> int:
+        return self.options.trials - sum(t.spent for t in self.tasks)
+
+    @property
+    def _last_round(self) -> int:
+        return max((t.round for task in self.tasks for t in task.trials.values()), default=0)
+
+    def restore(self, task: Task) -> None:
+        """Reads what is stored of the task, finishes its open trials, and tells the policy its closed rounds."""
+        for trial in self.store.trials(task.id):
+            task.record(trial)
+        if task.open_trials:
+            self.store.resend(task.id)
+            for trial in self.store.trials(task.id):
+                task.record(trial)
+            self.measuring.run(task, task.open_trials)
+        for closed in progress.rounds(list(task.trials.values())):
+            self._observe(task, closed)
+
+    def _step(self) -> bool:
+        """One round of the task that promises most; False when no space has anything left."""
+        chosen = next_task(
+            [t.progress(relative=self.options.relative) for t in self.tasks], self.budget
+        )
+        if chosen is None:
+            self.listen(Notice("every candidate of every task has been measured"))
+            return False
+        task = self.tasks[chosen]
+        with self.clock.phase("search"):
+            proposals = task.policy.propose(self._round_size())
+        if not proposals:
+            task.exhausted = True
+            return True
+        self._round(task, proposals, self._last_round + 1)
+        if task.spent - max(0, task.confirmed_at) >= self.options.confirm_every:
+            self._confirm(task)
+        return True
+
+    def _round_size(self) -> int:
+        """A quarter of what each task may expect, so that a search learns before its budget is gone."""
+        share = self.options.trials // max(1, len(self.tasks))
+        size = max(4, min(self.options.round_trials, -(-share // 4)))
+        return min(self._remaining, size)
+
+    def _round(self, task: Task, proposals: Sequence[Proposal], number: int) -> None:
+        first = max(task.trials, default=-1) + 1
+        trials = [
+            Trial(
+                task_id=task.id,
+                number=first + i,
+                round=number,
+                candidate=p.candidate,
+                features=p.features,
+                features_schema=p.features_schema,
+                space_version=self.options.space_version,
+            )
+            for i, p in enumerate(proposals)
+        ]
+        committed = self.store.propose(task.id, number, trials)
+        for trial in committed:
+            task.record(trial)
+        self.listen(RoundProposed(task.subject.name, number, len(committed)))
+        for trial in committed:
+            if not trial.is_open:
+                self.report(task, trial)
+        self.measuring.run(task, [t for t in committed if t.is_open])
+        self._observe(task, [task.trials[t.number] for t in committed])
+
+    def _observe(self, task: Task, trials: Sequence[Trial]) -> None:
+        with self.clock.phase("model"):
+            task.policy.observe(trials)
+
+    def _confirm(self, task: Task) -> None:
+        confirmed = self.confirming.run(task)
+        if confirmed is None:
+            self.listen(Notice(f"{task.subject.name}: no side-by-side run, trial 0 is not valid"))
+            return
+        default = confirmed.default or confirmed.best
+        self.listen(
+            TaskConfirmed(
+                task.subject.name,
+                confirmed.winner,
+                default.median_seconds,
+                confirmed.best.median_seconds,
+            )
+        )
+
+    def report(self, task: Task, trial: Trial) -> None:
+        """Tells the listener of a closed trial."""
+        measurement = trial.measurement
+        assert measurement is not None
+        self.listen(
+            TrialFinished(
+                task.subject.name,
+                trial.number,
+                measurement.outcome,
+                progress.median_seconds(trial),
+                task.best_seconds,
+                measurement.error,
+            )
+        )

@@ -1,0 +1,68 @@
+"""A committed round to closed trials: generate, build in parallel, then time one after the other.
+
+Builds end before timing begins, so that no compiler runs on the cores that are being measured. Each trial is closed in
+the store as it ends: a kill loses at most the one that was running.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from autosched.measure.protocol import Artefact, Builder, BuildResult, Runner, TimingPolicy
+from autosched.records.record import Measurement, Trial
+from autosched.records.store import TuningStore
+from autosched.tuning.phases import PhaseClock
+from autosched.tuning.task import Task
+
+Closed = Callable[[Task, Trial], None]
+
+
+@dataclass(eq=False)
+class Measuring:
+    """Builder, runner and store of a job; `on_close` hears of every trial."""
+
+    builder: Builder
+    runner: Runner
+    store: TuningStore
+    clock: PhaseClock
+    threads: int
+    on_close: Closed
+
+    def run(self, task: Task, trials: Sequence[Trial]) -> None:
+        """Closes every one of these open trials."""
+        with self.clock.phase("build"):
+            builds = self.build(task, trials)
+        for trial, build in zip(trials, builds, strict=True):
+            self._close(task, trial, self._measurement(task, build))
+
+    def build(self, task: Task, trials: Sequence[Trial]) -> list[BuildResult]:
+        """A build a trial, in order."""
+        return self.builder.build([task.space.kernel(t.candidate) for t in trials])
+
+    def _measurement(self, task: Task, build: BuildResult) -> Measurement:
+        if build.artefact is None:
+            return Measurement(
+                build.outcome, error=build.error, log=build.log, build_seconds=build.build_seconds
+            )
+        policy = TimingPolicy(threads=self.threads, best_seconds=task.best_seconds)
+        with self.clock.phase("run"):
+            measured = self.runner.measure(build.artefact, task.check, policy)
+        return _with_build(measured, build, build.artefact)
+
+    def _close(self, task: Task, trial: Trial, measurement: Measurement) -> None:
+        if self.store.close(task.id, trial.number, measurement):
+            task.record(replace(trial, measurement=measurement))
+        else:
+            stored = {t.number: t for t in self.store.trials(task.id)}
+            task.record(stored[trial.number])
+        self.on_close(task, task.trials[trial.number])
+
+
+def _with_build(measured: Measurement, build: BuildResult, artefact: Artefact) -> Measurement:
+    return replace(
+        measured,
+        build_seconds=build.build_seconds,
+        log=measured.log or build.log,
+        source_digest=artefact.kernel.digest,
+    )

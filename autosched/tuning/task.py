@@ -1,0 +1,102 @@
+"""One task of a running job: what is fixed, and what its closed rounds have brought."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from autosched.measure.protocol import Check
+from autosched.records.record import Timing, Trial
+from autosched.records.store import BestRecord, TaskSpec
+from autosched.te.workload import Workload
+from autosched.tuning import progress
+from autosched.tuning.budget import Progress
+from autosched.tuning.check import Reference, make_check
+from autosched.tuning.proposal import Policy
+from autosched.tuning.space import Space
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A workload to tune: `weight` its occurrences in the graph, `reference` the operators' meaning of its subgraph,
+    `operations` those of one call."""
+
+    name: str
+    workload: Workload
+    weight: int = 1
+    reference: Reference | None = None
+    operations: float = 0.0
+
+    def to_spec(self, text: str) -> TaskSpec:
+        return TaskSpec(self.name, self.workload.key, text, self.weight)
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """The last side-by-side run of a task: timings of trial 0 and of the winner, and the winner's trial id."""
+
+    winner: str
+    default: Timing | None
+    best: Timing
+
+
+@dataclass(eq=False)
+class Task:
+    """`trials` mirrors the store; `confirmed_at` is the budget spent at the last side-by-side run."""
+
+    id: str
+    subject: Subject
+    space: Space
+    policy: Policy
+    random: np.random.SeedSequence
+    trials: dict[int, Trial] = field(default_factory=dict)
+    confirmed: Confirmed | None = None
+    confirmed_at: int = -1
+    standing: BestRecord | None = None
+    exhausted: bool = False
+
+    @cached_property
+    def check(self) -> Check:
+        """Drawn once a job, from a stream of its own."""
+        rng = np.random.default_rng(self.random)
+        return make_check(self.subject.workload, rng, self.subject.reference)
+
+    @property
+    def default(self) -> Trial | None:
+        return self.trials.get(0)
+
+    @property
+    def spent(self) -> int:
+        return progress.spent(self.trials.values())
+
+    @property
+    def incumbent(self) -> Trial | None:
+        return progress.fastest(self.trials.values())
+
+    @property
+    def best_seconds(self) -> float | None:
+        incumbent = self.incumbent
+        return None if incumbent is None else progress.median_seconds(incumbent)
+
+    @property
+    def open_trials(self) -> list[Trial]:
+        return [t for _, t in sorted(self.trials.items()) if t.is_open]
+
+    def record(self, trial: Trial) -> None:
+        self.trials[trial.number] = trial
+
+    def progress(self, *, relative: bool) -> Progress:
+        """What the division of the budget reads; `relative` counts times in units of the first valid one."""
+        rounds = progress.rounds([t for t in self.trials.values() if not t.is_open])
+        best = progress.best_after_rounds(rounds)
+        unit = best[0] if relative and best else 1.0
+        return Progress(
+            weight=self.subject.weight,
+            trials=self.spent,
+            operations=self.subject.operations / unit,
+            best_seconds=tuple(b / unit for b in best),
+            family=self.subject.name,
+            exhausted=self.exhausted,
+        )
