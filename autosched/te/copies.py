@@ -1,7 +1,7 @@
 """Copies taken away: a stage that only moves elements is read through, wherever that is legal.
 
 t[i, j] = x[j, i];  y[i, j] = t[i, j] + 1   ->   y[i, j] = x[j, i] + 1
-y[i] = s[i / 4, i % 4], an output           ->   s is the output (its memory is the same, row by row)
+y[i] = s[i / 4, i % 4], an output           ->   s is the output: same memory
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from autosched.te.workload import Stage, Tensor, Workload, stage_tensors
 
 
 def without_copies(workload: Workload) -> Workload:
-    """The workload with pure copies inlined; one that is an output stays unless it is a view of a stage's tensor."""
+    """The workload with pure copies inlined.
+
+    A copy that is an output stays, unless it is a view of a stage's tensor.
+    """
     workload = _outputs_through_views(workload)
     rebuilt = Rebuilt({tensor_key(t): t for t in workload.inputs})
     moved: dict[int, Load] = {}

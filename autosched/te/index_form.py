@@ -1,12 +1,13 @@
 """Normal form of index expressions: quotients and remainders undone where they recombine.
 
-A reshape is written as quotients and remainders of a flat position. Chains of reshapes, and merging axes, leave sums
-of such terms; the rules here turn them back into plain positions:
+A reshape is written as quotients and remainders of a flat position. Chains of reshapes, and merging
+axes, leave sums of such terms; the rules here turn them back into plain positions:
 
-    c*(x / c) + x % c  ->  x             (c*a + b) / c  ->  a + b / c       (x / a) / b  ->  x / (a*b)
-    b*(x / (a*b)) + (x / a) % b  ->  x / a      (c*a + b) % c  ->  b % c    (x % (a*b)) / a  ->  (x / a) % b
+    c*(x / c) + x % c            ->  x               (x / a) / b      ->  x / (a*b)
+    b*(x / (a*b)) + (x / a) % b  ->  x / a           (x % (a*b)) / a  ->  (x / a) % b
+    (c*a + b) / c                ->  a + b / c       (c*a + b) % c    ->  b % c
 
-Every rule holds for all integers and positive divisors; ranges of symbols only decide the rest (`fold`).
+Every rule holds for all integers and positive divisors; the ranges of symbols decide the rest.
 """
 
 from __future__ import annotations

@@ -71,9 +71,8 @@ def _objections(stage: Stage, pairs: set[Pair]) -> Iterator[Pair]:
     conditions = [i for v in stage.values for i in _index_nodes(v)]
     for pair in [p for p in pairs if p[0] == id(stage)]:
         outer, inner = every[pair[1]], every[pair[1] + 1]
-        if not all(_is_clean(i, outer, inner, ranges) for i in conditions):
-            yield pair
-        elif not all(_allows(x, outer, inner, pairs, ranges) for x in stage.loads):
+        clean = all(_is_clean(i, outer, inner, ranges) for i in conditions)
+        if not clean or not all(_allows(x, outer, inner, pairs, ranges) for x in stage.loads):
             yield pair
     for load in stage.loads:
         yield from _dimension_objections(stage, load, pairs, ranges)

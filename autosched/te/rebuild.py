@@ -1,7 +1,7 @@
 """Rebuilding a workload with every stage replaced: the frame that all rewrites of workloads share.
 
-Records are compared by identity, so a changed producer means new readers. A rewrite says what each input and each stage
-becomes; `Rebuilt` keeps which new tensor stands for which old one.
+Records are compared by identity, so a changed producer means new readers. A rewrite says what each
+input and each stage becomes; `Rebuilt` keeps which new tensor stands for which old one.
 """
 
 from __future__ import annotations

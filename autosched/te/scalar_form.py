@@ -1,9 +1,9 @@
-"""Normal form of scalar expressions: what can be decided now, decided without changing a bit of any result.
+"""Normal form of scalar expressions: what can be decided without changing a bit of any result.
 
-    1.5 + 2.0 -> 3.5    x * 1 -> x    x / 1 -> x    x - 0 -> x    select(true, a, b) -> a    cast(t, x: t) -> x
+    1.5 + 2.0 -> 3.5    x * 1 -> x    x / 1 -> x    x - 0 -> x    select(true, a, b) -> a
 
-x + 0 stays (it turns -0.0 into 0.0), and so does every transcendental call of a constant. Operands of add, mul, and, or
-are put in the order of their text.
+x + 0 stays (it turns -0.0 into 0.0), and so does every transcendental call of a constant. Operands
+of add, mul, and, or are put in the order of their text.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from autosched.te.arrays import Grid, Precision
 from autosched.te.dtype import is_float
 from autosched.te.expr import (
+    BINARY,
     Binary,
     Cast,
     Const,
@@ -28,9 +29,8 @@ from autosched.te.index_form import simplified
 from autosched.te.integer import Int
 from autosched.te.interval import Ranges
 
-EXACT = frozenset(
-    "neg abs sqrt floor ceil sign not isnan add sub mul div min max lt le gt ge eq ne and or".split()
-)
+EXACT_UNARY = frozenset(("neg", "abs", "sqrt", "floor", "ceil", "sign", "not", "isnan"))
+EXACT_BINARY = frozenset(BINARY) - {"pow"}
 COMMUTATIVE = frozenset(("add", "mul", "and", "or"))
 NEUTRAL_RIGHT = {"mul": 1, "div": 1, "sub": 0}
 
@@ -60,9 +60,9 @@ def _simplified_node(node: Expr) -> Expr:
             return a
         case Cast(_, Const()):
             return _computed(node)
-        case Unary(op, Const()) if op in EXACT:
+        case Unary(op, Const()) if op in EXACT_UNARY:
             return _computed(node)
-        case Binary(op, Const(), Const()) if op in EXACT:
+        case Binary(op, Const(), Const()) if op in EXACT_BINARY:
             return _computed(node)
         case Binary():
             return _ordered(node)

@@ -1,4 +1,4 @@
-"""Axes of extent 1 dropped: their index is 0 everywhere, and a reduction over nothing but them is its operand.
+"""Axes of extent 1 dropped: their index is 0, and a reduction over nothing else is its operand.
 
 y[n, i] = sum(k) x[n, i, k],  n < 1, k < 1   ->   y[i] = x[i]
 """
