@@ -32,6 +32,10 @@ class Catalog(Protocol):
 
     def toolchain(self, toolchain_key: str) -> Mapping[str, Any] | None: ...
 
+    def calibration(self, target_key: str) -> Mapping[str, float]:
+        """The best value seen of each measured number of the target."""
+        ...
+
     def workload_text(self, workload_key: str) -> str | None: ...
 
     def best(

@@ -17,11 +17,17 @@ from autosched.records.identity import new_job_id
 from autosched.records.outcome import Outcome
 from autosched.records.record import Measurement, Trial, trial_id
 from autosched.records.rules import (
+    better_calibration,
     check_confirmation,
     check_round,
+    fresh_trials,
+    lost_measurement,
     may_reuse,
     replaces,
+    side_by_side_key,
+    storable_json,
     storable_measurement,
+    storable_row,
     storable_trial,
 )
 from autosched.records.store import (
@@ -56,9 +62,11 @@ class MemoryStore:
         self._targets: dict[str, Mapping[str, Any]] = {}
         self._toolchains: dict[str, Mapping[str, Any]] = {}
         self._workloads: dict[str, str] = {}
+        self._calibrations: dict[str, dict[str, float]] = {}
         self._order: list[tuple[str, int]] = []
         self._runs: dict[str, list[MeasurementRow]] = {}
         self._measured: dict[tuple[Setting, str], list[str]] = {}
+        self._side_by_side: set[str] = set()
         self._best: dict[Setting, BestRecord] = {}
 
     def open_job(
@@ -77,8 +85,8 @@ class MemoryStore:
             named = tuple((f"{job_id}.{i}", task) for i, task in enumerate(tasks))
             job = Job(job_id, spec, "running", named, tuple(history), datetime.now(UTC))
             self._jobs[job_id] = job
-            self._targets.setdefault(spec.target_key, dict(target))
-            self._toolchains.setdefault(spec.toolchain_key, dict(toolchain))
+            self._targets.setdefault(spec.target_key, storable_json(dict(target)))
+            self._toolchains.setdefault(spec.toolchain_key, storable_json(dict(toolchain)))
             for task_id, task in named:
                 setting = (task.workload_key, spec.target_key, spec.toolchain_key)
                 self._tasks[task_id] = _Task(setting)
@@ -102,8 +110,8 @@ class MemoryStore:
         stored = [storable_trial(t) for t in trials]
         with self._lock:
             task = self._tasks[task_id]
-            fresh = [t for t in stored if not self._is_proposed(task, t)]
-            for trial in fresh:
+            taken = {number: t.candidate.key for number, t in task.trials.items()}
+            for trial in fresh_trials(task_id, stored, taken):
                 task.trials[trial.number] = self._reused(task, trial)
                 self._order.append((task_id, trial.number))
                 if trial.measurement is not None:
@@ -119,7 +127,7 @@ class MemoryStore:
                 if trial.attempt < attempts:
                     task.trials[trial.number] = replace(trial, attempt=trial.attempt + 1)
                 else:
-                    self.close(task_id, trial.number, lost(trial.attempt))
+                    self.close(task_id, trial.number, lost_measurement(trial.attempt))
             return tuple(t for t in self.trials(task_id) if t.is_open)
 
     def close(self, task_id: str, number: int, measurement: Measurement) -> bool:
@@ -137,7 +145,7 @@ class MemoryStore:
             return True
 
     def add_measurement(self, row: MeasurementRow) -> None:
-        row = replace(row, measurement=storable_measurement(row.measurement))
+        row = storable_row(row)
         with self._lock:
             found = self.trial(row.trial_id)
             if found is None or found.is_open:
@@ -149,7 +157,10 @@ class MemoryStore:
         check_confirmation(confirmation, default_id)
         with self._lock:
             setting = self._tasks[confirmation.task_id].setting
+            if side_by_side_key(confirmation) in self._side_by_side:
+                return self._best.get(setting)
             contenders = {i: self._contender(i, setting) for i in confirmation.timings}
+            self._side_by_side.add(side_by_side_key(confirmation))
             for i, timing in confirmation.timings.items():
                 digest = confirmation.source_digest if i == confirmation.winner else ""
                 measured = Measurement(Outcome.OK, timing, source_digest=digest)
@@ -241,6 +252,16 @@ class MemoryStore:
         with self._lock:
             return self._toolchains.get(toolchain_key)
 
+    def calibrate(self, target_key: str, measured: Mapping[str, float]) -> Mapping[str, float]:
+        with self._lock:
+            better = better_calibration(self.calibration(target_key), measured)
+            self._calibrations[target_key] = better
+            return dict(better)
+
+    def calibration(self, target_key: str) -> Mapping[str, float]:
+        with self._lock:
+            return dict(self._calibrations.get(target_key, {}))
+
     def workload_text(self, workload_key: str) -> str | None:
         with self._lock:
             return self._workloads.get(workload_key)
@@ -251,17 +272,6 @@ class MemoryStore:
     def _add_search_run(self, task: _Task, trial: Trial, measurement: Measurement) -> None:
         self._runs[trial.id] = [MeasurementRow(trial.id, "search", measurement)]
         self._measured.setdefault((task.setting, trial.candidate.key), []).append(trial.id)
-
-    def _is_proposed(self, task: _Task, trial: Trial) -> bool:
-        same_number = task.trials.get(trial.number)
-        if same_number is not None and same_number.candidate.key == trial.candidate.key:
-            return True
-        if same_number is not None:
-            raise ValueError(f"trial {trial.id} is candidate {same_number.candidate.key} already")
-        for other in task.trials.values():
-            if other.candidate.key == trial.candidate.key:
-                raise ValueError(f"candidate {trial.candidate.key} is trial {other.id} already")
-        return False
 
     def _reused(self, task: _Task, trial: Trial) -> Trial:
         """The trial closed with what another task measured for its candidate, or as it is."""
@@ -283,13 +293,6 @@ class MemoryStore:
         if trial.measurement is None or trial.measurement.outcome is not Outcome.OK:
             raise ValueError(f"trial {trial_id} has no valid result to confirm")
         return trial
-
-
-def lost(attempt: int) -> Measurement:
-    """What closes a trial whose holders all died."""
-    return Measurement(
-        Outcome.LOST, error=f"the process that had it died, {attempt} times in a row"
-    )
 
 
 def _is_measured(trial: Trial) -> bool:

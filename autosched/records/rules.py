@@ -5,6 +5,7 @@
 | timing | there if the outcome is ok, maybe if unstable, else absent; finite and positive |
 | max_error | a number that is not finite is stored as none |
 | error, log | no NUL and no lone surrogate, at most `ERROR_CHARACTERS` and the last `LOG_CHARACTERS` |
+| environment | as JSON gives it back, a number that is not finite as none |
 | derivation, values | as JSON gives them back: lists, strings, numbers, no NaN |
 
 A broken rule is a bug of the caller (ValueError, TypeError), not of a candidate.
@@ -12,14 +13,16 @@ A broken rule is a bug of the caller (ValueError, TypeError), not of a candidate
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
-from collections.abc import Collection, Iterable
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
 
 from autosched.records.outcome import REPEATABLE, Outcome
 from autosched.records.record import Candidate, Measurement, Timing, Trial
-from autosched.records.store import BestRecord, Confirmation
+from autosched.records.store import BestRecord, Confirmation, MeasurementRow
 
 ERROR_CHARACTERS = 4_000
 LOG_CHARACTERS = 16_000
@@ -51,6 +54,17 @@ def storable_measurement(measurement: Measurement) -> Measurement:
         error=storable_text(measurement.error, ERROR_CHARACTERS),
         log=storable_text(measurement.log, LOG_CHARACTERS),
     )
+
+
+def storable_row(row: MeasurementRow) -> MeasurementRow:
+    """The measurement row as it is stored."""
+    environment: dict[str, Any] = storable_json(dict(row.environment))
+    return replace(row, measurement=storable_measurement(row.measurement), environment=environment)
+
+
+def storable_json(value: Any) -> Any:
+    """The value as JSON gives it back, numbers that are not finite as none."""
+    return json.loads(json.dumps(value), parse_constant=lambda _: None)
 
 
 def check_timing(timing: Timing) -> None:
@@ -99,6 +113,41 @@ def check_round(task_id: str, round: int, trials: Iterable[Trial]) -> None:
         keys.add(trial.candidate.key)
 
 
+def better_calibration(
+    standing: Mapping[str, float], measured: Mapping[str, float]
+) -> dict[str, float]:
+    """The larger value of each name; a ValueError names one that is no positive finite number."""
+    for name, value in measured.items():
+        if not (math.isfinite(value) and value > 0):
+            raise ValueError(f"calibration {name} is {value}, not a positive finite number")
+    names = standing.keys() | measured.keys()
+    return {n: float(max(standing.get(n, 0.0), measured.get(n, 0.0))) for n in sorted(names)}
+
+
+def fresh_trials(
+    task_id: str, proposed: Sequence[Trial], taken: Mapping[int, str]
+) -> tuple[Trial, ...]:
+    """The trials that are not there yet, given the candidate key of each number that is; those that are there as
+    proposed were committed by a call whose answer was lost. A ValueError names what is taken by another."""
+    number_of = {key: number for number, key in taken.items()}
+    fresh: list[Trial] = []
+    for trial in proposed:
+        key = trial.candidate.key
+        if taken.get(trial.number) == key:
+            continue
+        if trial.number in taken:
+            raise ValueError(f"trial {trial.id} is candidate {taken[trial.number]} already")
+        if key in number_of:
+            raise ValueError(f"candidate {key} is trial {number_of[key]} of {task_id} already")
+        fresh.append(trial)
+    return tuple(fresh)
+
+
+def lost_measurement(attempts: int) -> Measurement:
+    """What closes a trial whose holders all died."""
+    return Measurement(Outcome.LOST, error=f"the process that had it died, {attempts} times in all")
+
+
 def may_reuse(number: int, outcome: Outcome) -> bool:
     """Whether the result another task has got for its candidate closes a trial of this number."""
     if number == 0:
@@ -113,6 +162,13 @@ def check_confirmation(confirmation: Confirmation, default_id: str) -> None:
             raise ValueError(f"trial {wanted} is not among the timings of {confirmation.task_id}")
     for timing in confirmation.timings.values():
         check_timing(timing)
+
+
+def side_by_side_key(confirmation: Confirmation) -> str:
+    """Names one interleaved run by its content, so that storing it twice is seen."""
+    timings = {i: asdict(t) for i, t in confirmation.timings.items()}
+    text = json.dumps([confirmation.task_id, confirmation.winner, timings], sort_keys=True)
+    return f"i1-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 
 def replaces(

@@ -156,7 +156,7 @@ class TuningStore(Protocol):
         ...
 
     def confirm(self, confirmation: Confirmation) -> BestRecord | None:
-        """Store a side-by-side run; the new best if one was written."""
+        """Store a side-by-side run; the new best if one was written. A run stored already answers the standing best."""
         ...
 
     def history(
@@ -177,4 +177,9 @@ class TuningStore(Protocol):
 
     def add_measurement(self, row: MeasurementRow) -> None:
         """Store one more run of a finished trial (a replay): changes neither its outcome nor a best."""
+        ...
+
+    def calibrate(self, target_key: str, measured: Mapping[str, float]) -> Mapping[str, float]:
+        """Keep the larger of each measured number of a target (peak, bandwidth) and what stands; answers all of
+        them. Such numbers are never part of a key."""
         ...

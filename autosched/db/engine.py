@@ -1,0 +1,113 @@
+"""Connections and transactions: what a database's answers mean, and when to ask again.
+
+SQLite runs in write-ahead mode: readers never wait, one writer at a time, and a commit is on the disk when it returns.
+A transaction that will write takes the write lock as it begins; taken later it could fail half-way for a lock that
+another writer got first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
+
+from autosched.db.location import make_directory, printable
+from autosched.errors import InvalidInput, StoreError
+
+Result = TypeVar("Result")
+
+BUSY_SECONDS = 30
+WRITE_ATTEMPTS = 5
+
+PRAGMAS = (
+    f"pragma busy_timeout = {BUSY_SECONDS * 1000}",
+    "pragma journal_mode = wal",
+    "pragma synchronous = full",
+    "pragma foreign_keys = on",
+)
+
+_SERIALIZATION_FAILURES = frozenset({"40001", "40P01"})
+
+
+def open_engine(url: URL) -> Engine:
+    """An engine that has answered once. InvalidInput: no file can be there, it is no database, nobody answers."""
+    make_directory(url)
+    engine = create_engine(
+        url,
+        json_serializer=partial(json.dumps, allow_nan=False, separators=(",", ":")),
+        pool_pre_ping=url.get_backend_name() != "sqlite",
+    )
+    if engine.dialect.name == "sqlite":
+        _prepare_sqlite(engine)
+    try:
+        with write(engine):
+            pass
+    except DBAPIError as error:
+        engine.dispose()
+        raise InvalidInput(
+            f"database {printable(url)!r} cannot be opened for writing: {error.orig}"
+        ) from None
+    return engine
+
+
+def _prepare_sqlite(engine: Engine) -> None:
+    @event.listens_for(engine, "connect")
+    def _connect(connection: Any, record: Any) -> None:
+        connection.isolation_level = None  # transactions begin by our own statement below
+        for pragma in PRAGMAS:
+            connection.execute(pragma)
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        writing = connection.get_execution_options().get("writing", False)
+        connection.exec_driver_sql("begin immediate" if writing else "begin")
+
+
+@contextmanager
+def write(engine: Engine) -> Iterator[Connection]:
+    """One write transaction: committed at the end of the block, rolled back by an error."""
+    with engine.execution_options(writing=True).begin() as connection:
+        yield connection
+
+
+def in_write(engine: Engine, work: Callable[[Connection], Result]) -> Result:
+    """The result of `work` in one committed write transaction.
+
+    `work` runs again if another transaction got in between: a unique key taken since we looked, or a serialization
+    failure. A StoreError says that the database cannot answer.
+    """
+    for left in reversed(range(WRITE_ATTEMPTS)):
+        try:
+            with write(engine) as connection:
+                return work(connection)
+        except IntegrityError:
+            if not left:
+                raise
+        except OperationalError as error:
+            if not left or getattr(error.orig, "sqlstate", None) not in _SERIALIZATION_FAILURES:
+                raise StoreError(f"the database cannot write: {error.orig}") from error
+        except SQLAlchemyError as error:
+            raise _meaning(error) from error
+    raise AssertionError("the last attempt returns or raises")
+
+
+def in_read(engine: Engine, work: Callable[[Connection], Result]) -> Result:
+    """The result of `work` in one transaction that sees one state of the database."""
+    try:
+        with engine.begin() as connection:
+            return work(connection)
+    except OperationalError as error:
+        raise StoreError(f"the database cannot read: {error.orig}") from error
+
+
+def _meaning(error: SQLAlchemyError) -> Exception:
+    """A lost connection may come back; everything else is a bug of ours."""
+    if isinstance(error, DBAPIError) and error.connection_invalidated:
+        return StoreError(f"the database has gone: {error.orig}")
+    return error

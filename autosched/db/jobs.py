@@ -1,0 +1,177 @@
+"""Jobs and tasks in SQL: opened or found again, ended, read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from autosched.db.history import row_ids
+from autosched.db.rows import Columns, Query, ResultRow
+from autosched.db.schema import (
+    HistoryRow,
+    JobRow,
+    TargetRow,
+    TaskRow,
+    ToolchainRow,
+    TrialRow,
+    WorkloadRow,
+)
+from autosched.db.targets import insert_missing, target_columns, workload_columns
+from autosched.records.identity import new_job_id
+from autosched.records.record import trial_id
+from autosched.records.rules import storable_json
+from autosched.records.store import Job, JobSpec, JobState, TaskSpec
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What `open_job` is given."""
+
+    spec: JobSpec
+    tasks: Sequence[TaskSpec]
+    target: Mapping[str, Any]
+    toolchain: Mapping[str, Any]
+    history: Sequence[str]
+
+
+def open_job(connection: Connection, opening: Opening) -> Job:
+    """The unfinished job of the specification, else a new one."""
+    wanted = spec_key(opening.spec)
+    unfinished = select(JobRow.id).where(JobRow.spec_key == wanted, JobRow.ended_at.is_(None))
+    job_id = connection.scalar(unfinished)
+    if job_id is None:
+        job_id = _insert_job(connection, opening, wanted)
+    job = load_job(connection, job_id)
+    assert job is not None
+    return job
+
+
+def spec_key(spec: JobSpec) -> str:
+    """Content key of a specification."""
+    text = json.dumps(asdict(spec), sort_keys=True)
+    return f"j1-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+
+
+def _insert_job(connection: Connection, opening: Opening, key: str) -> str:
+    spec, job_id = opening.spec, new_job_id()
+    _insert_keys(connection, opening)
+    job = {
+        **asdict(spec),
+        "id": job_id,
+        "spec_key": key,
+        "seed": str(spec.seed),
+        "state": "running",
+        "end_reason": "",
+        "created_at": datetime.now(UTC),
+    }
+    connection.execute(insert(JobRow), [job])
+    tasks = [_task_columns(job_id, i, t, spec) for i, t in enumerate(opening.tasks)]
+    if tasks:
+        connection.execute(insert(TaskRow), tasks)
+    found = row_ids(connection, opening.history)
+    used = [i for i in opening.history if i in found]
+    rows = [{"job_id": job_id, "position": p, "trial_id": found[i]} for p, i in enumerate(used)]
+    if rows:
+        connection.execute(insert(HistoryRow), rows)
+    return job_id
+
+
+def _task_columns(job_id: str, position: int, task: TaskSpec, spec: JobSpec) -> Columns:
+    return {
+        "id": f"{job_id}.{position}",
+        "job_id": job_id,
+        "position": position,
+        "name": task.name,
+        "workload_key": task.workload_key,
+        "target_key": spec.target_key,
+        "toolchain_key": spec.toolchain_key,
+        "weight": task.weight,
+    }
+
+
+def _insert_keys(connection: Connection, opening: Opening) -> None:
+    """The target, toolchain and workloads behind a job's keys, those that are not there yet."""
+    spec = opening.spec
+    insert_missing(connection, TargetRow, [target_columns(spec.target_key, opening.target)])
+    toolchain = {"key": spec.toolchain_key, "fields": storable_json(dict(opening.toolchain))}
+    insert_missing(connection, ToolchainRow, [toolchain])
+    texts = {t.workload_key: t.workload_text for t in opening.tasks}
+    insert_missing(connection, WorkloadRow, [workload_columns(k, t) for k, t in texts.items()])
+
+
+def end_job(connection: Connection, job_id: str, state: JobState, end_reason: str) -> None:
+    """The first end stays."""
+    ended = {"state": state, "end_reason": end_reason, "ended_at": datetime.now(UTC)}
+    running = (JobRow.id == job_id) & JobRow.ended_at.is_(None)
+    connection.execute(update(JobRow).where(running).values(ended))
+
+
+def load_job(connection: Connection, job_id: str) -> Job | None:
+    row = connection.execute(_select_jobs().where(JobRow.id == job_id)).first()
+    if row is None:
+        return None
+    used = (
+        select(TrialRow.task_id, TrialRow.number)
+        .join(HistoryRow, HistoryRow.trial_id == TrialRow.id)
+        .where(HistoryRow.job_id == job_id)
+        .order_by(HistoryRow.position)
+    )
+    history = tuple(trial_id(task, number) for task, number in connection.execute(used))
+    return _job_of(row, _load_tasks(connection, [job_id]), history)
+
+
+def load_jobs(connection: Connection, limit: int) -> tuple[Job, ...]:
+    """Newest first, without histories."""
+    newest = _select_jobs().order_by(JobRow.created_at.desc(), JobRow.id.desc()).limit(limit)
+    rows = connection.execute(newest).all()
+    tasks = _load_tasks(connection, [row.id for row in rows])
+    return tuple(_job_of(row, tasks, ()) for row in rows)
+
+
+def _select_jobs() -> Query:
+    return select(*JobRow.__table__.columns)
+
+
+Tasks = Mapping[str, list[tuple[str, TaskSpec]]]
+
+
+def _load_tasks(connection: Connection, job_ids: Sequence[str]) -> Tasks:
+    wanted = (
+        select(TaskRow.id, TaskRow.job_id, TaskRow.name, TaskRow.weight, WorkloadRow.key)
+        .add_columns(WorkloadRow.text)
+        .join(WorkloadRow, WorkloadRow.key == TaskRow.workload_key)
+        .where(TaskRow.job_id.in_(job_ids))
+        .order_by(TaskRow.job_id, TaskRow.position)
+    )
+    found: dict[str, list[tuple[str, TaskSpec]]] = {}
+    for task_id, job_id, name, weight, key, text in connection.execute(wanted):
+        found.setdefault(job_id, []).append((task_id, TaskSpec(name, key, text, weight)))
+    return found
+
+
+def _job_of(row: ResultRow, tasks: Tasks, history: tuple[str, ...]) -> Job:
+    spec = JobSpec(
+        row.source,
+        row.source_key,
+        row.target_key,
+        row.threads,
+        row.toolchain_key,
+        int(row.seed),
+        row.trials,
+    )
+    return Job(
+        row.id,
+        spec,
+        row.state,
+        tuple(tasks.get(row.id, ())),
+        history,
+        row.created_at,
+        row.ended_at,
+        row.end_reason,
+    )

@@ -1,0 +1,145 @@
+"""SqlTuningStore: the TuningStore and Catalog protocols, one transaction a call.
+
+Each method puts its values into stored form, runs one function of this package in one transaction and returns plain
+values; what the calls guarantee stands in `autosched.records.store`. Safe to share between threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Engine
+
+from autosched.db import history, jobs, targets, trials, winners
+from autosched.db.engine import in_read, in_write, open_engine
+from autosched.db.location import database_url
+from autosched.db.upgrade import upgrade_engine
+from autosched.records.record import Measurement, Trial, trial_id
+from autosched.records.rules import (
+    check_confirmation,
+    check_round,
+    storable_measurement,
+    storable_row,
+    storable_trial,
+)
+from autosched.records.store import (
+    MAX_ATTEMPTS,
+    BestRecord,
+    Confirmation,
+    HistoryRecord,
+    Job,
+    JobSpec,
+    JobState,
+    MeasurementRow,
+    TaskSpec,
+)
+
+
+def connect(url: str | None = None) -> SqlTuningStore:
+    """The store at a URL or path (None: a file in the user's data directory), made or upgraded if need be.
+
+    InvalidInput: not a URL, not writable, not a database, or of a newer schema than ours.
+    """
+    engine = open_engine(database_url(url))
+    try:
+        upgrade_engine(engine)
+    except BaseException:
+        engine.dispose()
+        raise
+    return SqlTuningStore(engine)
+
+
+class SqlTuningStore:
+    """A store over an engine whose database is at the current schema; `close_connections` when done with it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def close_connections(self) -> None:
+        self.engine.dispose()
+
+    def open_job(
+        self,
+        spec: JobSpec,
+        tasks: Sequence[TaskSpec],
+        target: Mapping[str, Any],
+        toolchain: Mapping[str, Any],
+        history: Sequence[str],
+    ) -> Job:
+        opening = jobs.Opening(spec, tasks, target, toolchain, history)
+        return in_write(self.engine, partial(jobs.open_job, opening=opening))
+
+    def end_job(self, job_id: str, state: JobState, end_reason: str) -> None:
+        in_write(self.engine, lambda c: jobs.end_job(c, job_id, state, end_reason))
+
+    def trials(self, task_id: str) -> tuple[Trial, ...]:
+        return in_read(self.engine, lambda c: trials.load_trials(c, task_id))
+
+    def propose(self, task_id: str, round: int, trials_: Sequence[Trial]) -> tuple[Trial, ...]:
+        check_round(task_id, round, trials_)
+        stored = [storable_trial(t) for t in trials_]
+        return in_write(self.engine, lambda c: trials.propose(c, task_id, stored))
+
+    def resend(self, task_id: str, *, attempts: int = MAX_ATTEMPTS) -> tuple[Trial, ...]:
+        return in_write(self.engine, lambda c: trials.resend(c, task_id, attempts))
+
+    def close(self, task_id: str, number: int, measurement: Measurement) -> bool:
+        stored = storable_measurement(measurement)
+        return in_write(self.engine, lambda c: trials.close(c, task_id, number, stored))
+
+    def add_measurement(self, row: MeasurementRow) -> None:
+        stored = storable_row(row)
+        in_write(self.engine, lambda c: trials.add_measurement(c, stored))
+
+    def confirm(self, confirmation: Confirmation) -> BestRecord | None:
+        check_confirmation(confirmation, trial_id(confirmation.task_id, 0))
+        return in_write(self.engine, lambda c: winners.confirm(c, confirmation))
+
+    def history(
+        self, target_isa: str, *, workload_key: str | None = None, limit: int = 20_000
+    ) -> tuple[HistoryRecord, ...]:
+        return in_read(
+            self.engine, lambda c: history.load_history(c, target_isa, workload_key, limit)
+        )
+
+    def records(self, trial_ids: Sequence[str]) -> tuple[HistoryRecord, ...]:
+        return in_read(self.engine, lambda c: history.load_records(c, trial_ids))
+
+    def best(
+        self, workload_key: str, target_key: str | None = None, toolchain_key: str | None = None
+    ) -> tuple[BestRecord, ...]:
+        return in_read(
+            self.engine, lambda c: winners.load_best(c, workload_key, target_key, toolchain_key)
+        )
+
+    def family_best(self, family_key: str) -> tuple[BestRecord, ...]:
+        return in_read(self.engine, lambda c: winners.load_family_best(c, family_key))
+
+    def job(self, job_id: str) -> Job | None:
+        return in_read(self.engine, lambda c: jobs.load_job(c, job_id))
+
+    def jobs(self, *, limit: int = 50) -> tuple[Job, ...]:
+        return in_read(self.engine, lambda c: jobs.load_jobs(c, limit))
+
+    def trial(self, trial_id: str) -> Trial | None:
+        return in_read(self.engine, lambda c: trials.load_trial(c, trial_id))
+
+    def measurements(self, trial_id: str) -> tuple[MeasurementRow, ...]:
+        return in_read(self.engine, lambda c: trials.load_measurements(c, trial_id))
+
+    def target(self, target_key: str) -> Mapping[str, Any] | None:
+        return in_read(self.engine, lambda c: targets.load_target(c, target_key))
+
+    def toolchain(self, toolchain_key: str) -> Mapping[str, Any] | None:
+        return in_read(self.engine, lambda c: targets.load_toolchain(c, toolchain_key))
+
+    def calibrate(self, target_key: str, measured: Mapping[str, float]) -> Mapping[str, float]:
+        return in_write(self.engine, lambda c: targets.calibrate(c, target_key, measured))
+
+    def calibration(self, target_key: str) -> Mapping[str, float]:
+        return in_read(self.engine, lambda c: targets.load_calibration(c, target_key))
+
+    def workload_text(self, workload_key: str) -> str | None:
+        return in_read(self.engine, lambda c: targets.load_workload_text(c, workload_key))

@@ -1,0 +1,113 @@
+"""Side-by-side runs and the confirmed winners, in SQL; one transaction writes both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select
+
+from autosched.db.history import split_trial_id
+from autosched.db.rows import ResultRow, best_of, run_columns, select_best
+from autosched.db.schema import BestRow, RunRow, TrialRow, WorkloadRow
+from autosched.db.trials import Setting, setting_of
+from autosched.records.outcome import Outcome
+from autosched.records.record import Measurement, trial_id
+from autosched.records.rules import replaces, side_by_side_key
+from autosched.records.store import BestRecord, Confirmation
+
+
+def confirm(connection: Connection, confirmation: Confirmation) -> BestRecord | None:
+    """Store the runs; write the best if the winner replaces it."""
+    setting = setting_of(connection, confirmation.task_id)
+    key = side_by_side_key(confirmation)
+    standing = _standing(connection, setting)
+    if connection.scalar(select(RunRow.id).where(RunRow.side_by_side == key).limit(1)):
+        return standing
+    contenders = {i: _contender(connection, i, setting) for i in confirmation.timings}
+    runs = _insert_runs(connection, confirmation, contenders, key)
+    if not replaces(confirmation, standing, {row.candidate_key for row in contenders.values()}):
+        return None
+    workload, target, toolchain = setting
+    default = confirmation.timings[trial_id(confirmation.task_id, 0)]
+    best = {
+        "workload_key": workload,
+        "target_key": target,
+        "toolchain_key": toolchain,
+        "trial_id": contenders[confirmation.winner].id,
+        "measurement_id": runs[confirmation.winner],
+        "space_version": confirmation.space_version,
+        "source_digest": confirmation.source_digest,
+        "default_seconds": default.median_seconds,
+        "measured_at": datetime.now(UTC),
+    }
+    connection.execute(delete(BestRow).where(*_same(setting)))
+    connection.execute(insert(BestRow), [best])
+    return _standing(connection, setting)
+
+
+def _insert_runs(
+    connection: Connection,
+    confirmation: Confirmation,
+    contenders: Mapping[str, ResultRow],
+    key: str,
+) -> dict[str, int]:
+    """The row of each contender's run."""
+    now = datetime.now(UTC)
+    found: dict[str, int] = {}
+    for i, timing in confirmation.timings.items():
+        digest = confirmation.source_digest if i == confirmation.winner else ""
+        measured = Measurement(Outcome.OK, timing, source_digest=digest)
+        run = {"trial_id": contenders[i].id, **run_columns("confirm", measured, now)}
+        inserted = insert(RunRow).values({**run, "side_by_side": key}).returning(RunRow.id)
+        found[i] = connection.execute(inserted).scalar_one()
+    return found
+
+
+def _contender(connection: Connection, text: str, setting: Setting) -> ResultRow:
+    parts = split_trial_id(text) or ("", -1)
+    wanted = select(TrialRow.id, TrialRow.candidate_key, TrialRow.outcome).where(
+        TrialRow.task_id == parts[0],
+        TrialRow.number == parts[1],
+        TrialRow.workload_key == setting[0],
+        TrialRow.target_key == setting[1],
+        TrialRow.toolchain_key == setting[2],
+    )
+    row = connection.execute(wanted).first()
+    if row is None:
+        raise ValueError(f"trial {text} is not one of workload, target, toolchain {setting}")
+    if row.outcome != Outcome.OK:
+        raise ValueError(f"trial {text} has no valid result to confirm")
+    return row
+
+
+def _same(setting: Setting) -> tuple[Any, Any, Any]:
+    workload, target, toolchain = setting
+    return (
+        BestRow.workload_key == workload,
+        BestRow.target_key == target,
+        BestRow.toolchain_key == toolchain,
+    )
+
+
+def _standing(connection: Connection, setting: Setting) -> BestRecord | None:
+    row = connection.execute(select_best().where(*_same(setting))).first()
+    return None if row is None else best_of(row)
+
+
+def load_best(
+    connection: Connection, workload_key: str, target_key: str | None, toolchain_key: str | None
+) -> tuple[BestRecord, ...]:
+    wanted = select_best().where(BestRow.workload_key == workload_key)
+    if target_key is not None:
+        wanted = wanted.where(BestRow.target_key == target_key)
+    if toolchain_key is not None:
+        wanted = wanted.where(BestRow.toolchain_key == toolchain_key)
+    return tuple(best_of(row) for row in connection.execute(wanted))
+
+
+def load_family_best(connection: Connection, family_key: str) -> tuple[BestRecord, ...]:
+    family = select(WorkloadRow.key).where(WorkloadRow.family_key == family_key)
+    wanted = select_best().where(BestRow.workload_key.in_(family))
+    return tuple(best_of(row) for row in connection.execute(wanted))
