@@ -1,0 +1,87 @@
+"""ONNX protobuf messages read with suspicion: arrays whose data is inside the bytes and fills its shape exactly.
+
+External data, oversized tensors, truncated data and unknown element types are refused with the name of the tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import TensorProto, numpy_helper
+
+from autosched.errors import InvalidInput
+from autosched.graph.graph import Array, TensorType
+from autosched.graph.limits import DEFAULT_LIMITS, ImportLimits, check_size
+from autosched.te.dtype import n_bytes
+
+DTYPE_OF_ELEMENT: Mapping[int, str] = {
+    TensorProto.FLOAT: "float32",
+    TensorProto.DOUBLE: "float64",
+    TensorProto.FLOAT16: "float16",
+    TensorProto.BFLOAT16: "bfloat16",
+    TensorProto.INT64: "int64",
+    TensorProto.INT32: "int32",
+    TensorProto.INT8: "int8",
+    TensorProto.UINT8: "uint8",
+    TensorProto.BOOL: "bool",
+}
+
+
+def parse_model(data: bytes, limits: ImportLimits = DEFAULT_LIMITS) -> onnx.ModelProto:
+    """The protobuf message in `data`; InvalidInput if it is none, too large or refers to other files."""
+    if len(data) > limits.file_bytes:
+        raise InvalidInput(
+            f"the ONNX file has {len(data)} bytes: at most {limits.file_bytes} are allowed"
+        )
+    try:
+        model = onnx.ModelProto.FromString(data)
+    except DecodeError as error:
+        raise InvalidInput(f"the ONNX file is truncated or damaged: {error}") from error
+    if not model.HasField("graph") or not model.graph.output:
+        raise InvalidInput(
+            "the file holds no ONNX graph with outputs: it is empty, truncated or no ONNX model"
+        )
+    return model
+
+
+def dtype_of(element: int, owner: str) -> str:
+    if element not in DTYPE_OF_ELEMENT:
+        known = ", ".join(DTYPE_OF_ELEMENT.values())
+        name = (
+            TensorProto.DataType.Name(element)
+            if element in TensorProto.DataType.values()
+            else str(element)
+        )
+        raise InvalidInput(f"{owner} has element type {name}: known are {known}")
+    return DTYPE_OF_ELEMENT[element]
+
+
+def read_tensor(tensor: TensorProto, name: str, limits: ImportLimits) -> Array:
+    """The array of a tensor message; its data must be inside the message and fill its shape exactly."""
+    owner = f"tensor {name!r}"
+    if tensor.data_location == TensorProto.EXTERNAL or tensor.external_data:
+        raise InvalidInput(f"{owner} keeps its data in another file: external data is refused")
+    kind = TensorType(dtype_of(tensor.data_type, owner), tuple(int(d) for d in tensor.dims))
+    check_size(name, kind, limits)
+    stored = _stored_elements(tensor, kind.dtype)
+    if stored != kind.elements:
+        raise InvalidInput(
+            f"{owner} is {kind}, {kind.elements} elements, but holds {stored}: truncated or damaged"
+        )
+    try:
+        array = numpy_helper.to_array(tensor)
+    except (ValueError, TypeError) as error:
+        raise InvalidInput(f"{owner} cannot be read: {error}") from error
+    return np.ascontiguousarray(array).reshape(kind.shape)
+
+
+def _stored_elements(tensor: TensorProto, dtype: str) -> int:
+    """How many elements the message really holds, whatever its shape claims."""
+    if tensor.HasField("raw_data"):
+        whole, rest = divmod(len(tensor.raw_data), n_bytes(dtype))
+        return whole if rest == 0 else -1
+    fields = {"float32": "float_data", "float64": "double_data", "int64": "int64_data"}
+    return len(getattr(tensor, fields.get(dtype, "int32_data")))
