@@ -58,9 +58,11 @@ class Confirming:
         """In order of precedence: standing best, trial 0, then by time; each code once."""
         found: list[Contender] = []
         standing = self.store.best(
-            task.space.workload.key, self.spec.target_key, self.spec.toolchain_key
+            task.codebook.workload.key, self.spec.target_key, self.spec.toolchain_key
         )
-        found += [Contender(b.trial_id, b.candidate) for b in standing if b.candidate in task.space]
+        found += [
+            Contender(b.trial_id, b.candidate) for b in standing if b.candidate in task.codebook
+        ]
         default = task.default
         if default is not None and progress.median_seconds(default) is not None:
             found.append(Contender(default.id, default.candidate))
@@ -71,7 +73,7 @@ class Confirming:
     def _built(self, task: Task) -> dict[str, Artefact]:
         contenders = self._contenders(task)
         with self.clock.phase("build"):
-            builds = self.builder.build([task.space.kernel(c.candidate) for c in contenders])
+            builds = self.builder.build([task.codebook.kernel(c.candidate) for c in contenders])
         return {
             c.trial_id: b.artefact
             for c, b in zip(contenders, builds, strict=True)

@@ -38,7 +38,7 @@ class Measuring:
 
     def build(self, task: Task, trials: Sequence[Trial]) -> list[BuildResult]:
         """A build a trial, in order."""
-        return self.builder.build([task.space.kernel(t.candidate) for t in trials])
+        return self.builder.build([task.codebook.kernel(t.candidate) for t in trials])
 
     def _measurement(self, task: Task, build: BuildResult) -> Measurement:
         if build.artefact is None:

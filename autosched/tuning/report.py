@@ -99,7 +99,7 @@ def task_report(task: Task, bound: Bound) -> TaskReport:
     default = confirmed.default if confirmed else None
     return TaskReport(
         name=task.subject.name,
-        workload_key=task.space.workload.key,
+        workload_key=task.codebook.workload.key,
         weight=task.subject.weight,
         trials=task.spent,
         outcomes=progress.outcomes(trials),

@@ -15,7 +15,7 @@ from autosched.tuning import progress
 from autosched.tuning.budget import Progress
 from autosched.tuning.check import Reference, make_check
 from autosched.tuning.proposal import Policy
-from autosched.tuning.space import Space
+from autosched.tuning.codebook import Codebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Task:
 
     id: str
     subject: Subject
-    space: Space
+    codebook: Codebook
     policy: Policy
     random: np.random.SeedSequence
     trials: dict[int, Trial] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The space of one task: its sketches by structure, and the way from a stored candidate back to code.
+"""The code of one task: its sketches by structure, and the way from a stored candidate back to text.
 
 A candidate from a database, an import or a request is data: its derivation must be one that the rules give for this
 workload, and every value one of the sketch's domain, before any text is generated from it.
@@ -25,7 +25,7 @@ Generate = Callable[[Nest, Mapping[Int, int], Target, str], Kernel]
 
 
 @dataclass(frozen=True, eq=False)
-class Space:
+class Codebook:
     """Everything that may be measured for a workload on a target."""
 
     workload: Workload
