@@ -89,6 +89,7 @@ def _follow(
         if position < len(shared):
             lead = shared[position]
             lanes = as_int(width) if axis.name == vector else ONE
+            _require_whole_lanes(lowering, lead, lanes)
             outer = ceil_div(lead.tile, lanes)
             found.append(SpatialTiling(name, axis.extent, lead.par, lead.tile, lanes, ONE, outer))
             continue
@@ -96,6 +97,13 @@ def _follow(
         outer = ceil_div(axis.extent, lanes)
         found.append(SpatialTiling(name, axis.extent, ZERO, axis.extent, lanes, ONE, outer))
     return tuple(found)
+
+
+def _require_whole_lanes(lowering: Lowering, lead: SpatialTiling, lanes: Int) -> None:
+    """A task's tile is a whole number of the follower's register blocks, or the whole axis: then its only tail is
+    at the end of the axis."""
+    whole = less_equal(lead.extent, lead.tile)
+    lowering.space.require(select(equal(lead.tile % lanes, 0), 1, whole))
 
 
 def reduce_tilings(
