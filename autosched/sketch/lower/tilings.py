@@ -8,7 +8,7 @@ from autosched.sketch.lower.axis import ZERO, ReduceTiling, SpatialTiling, index
 from autosched.sketch.lower.space import Space, ladder, largest
 from autosched.sketch.lower.state import Group, Lowering
 from autosched.te.dtype import n_bytes
-from autosched.te.integer import Int, as_int, ceil_div
+from autosched.te.integer import Int, as_int, ceil_div, equal, less_equal, select
 from autosched.te.workload import Axis, Stage
 
 REGISTER_ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14)
