@@ -37,7 +37,7 @@ def parse_model(data: bytes, limits: ImportLimits = DEFAULT_LIMITS) -> onnx.Mode
             f"the ONNX file has {len(data)} bytes: at most {limits.file_bytes} are allowed"
         )
     try:
-        model = onnx.ModelProto.FromString(data)
+        model: onnx.ModelProto = onnx.ModelProto.FromString(data)
     except DecodeError as error:
         raise InvalidInput(f"the ONNX file is truncated or damaged: {error}") from error
     if not model.HasField("graph") or not model.graph.output:
