@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from autosched.nest.concrete import Concrete
 from autosched.nest.nodes import (
     Alloc,
     Barrier,
@@ -34,8 +35,8 @@ from autosched.nest.nodes import (
     Store,
 )
 from autosched.te.expr import Binary, Cast, Const, Expr, Index, Load, Select, Unary, expr_text
-from autosched.te.integer import OPERATIONS, Int, Interval, as_int, substitute, to_text
-from autosched.te.interval import fold, interval, linear
+from autosched.te.integer import OPERATIONS, Int, as_int, to_text
+from autosched.te.interval import linear
 
 KEY_VERSION = "n1"
 
@@ -71,23 +72,17 @@ class _Printer:
     lines: list[str] = field(default_factory=list)
     names: dict[Int, str] = field(default_factory=dict)
     buffers: dict[Buffer, str] = field(default_factory=dict)
-    ranges: dict[Int, Interval] = field(default_factory=dict)
     depth: int = 0
     bound_variables: int = 0
 
     def __post_init__(self) -> None:
-        self._values = {s: as_int(v) for s, v in (self.env or {}).items()}
-        self._substituted: dict[Int, Int] = {}
-        self._folded: dict[Int, Int] = {}
+        self.concrete = Concrete(self.env or {})
 
     # integers
 
     def known(self, expression: Int) -> Int:
-        """The expression with what is known put in and folded."""
-        if self.env is None or expression.is_constant:
-            return expression
-        found = substitute(expression, self._values, self._substituted)
-        return found if found.is_constant else fold(found, self.ranges, self._folded)
+        """The expression with what is known put in and folded; as it is in symbolic text."""
+        return expression if self.env is None else self.concrete.known(expression)
 
     def integer(self, expression: Int) -> str:
         found = self.known(expression)
@@ -109,21 +104,13 @@ class _Printer:
 
     def bind(self, var: Int, extent: Int) -> None:
         """Opens a variable over [0, extent): numbered, with its range."""
-        if self.env is None:
-            return
-        found = self.known(extent)
-        high = interval(found, self.ranges)[1]
-        if self.ranges.get(var, (0, high - 1)) != (0, high - 1):
-            self._folded.clear()
-        self.ranges[var] = (0, max(high - 1, 0))
-        if high > 1:
+        if self.env is not None and self.concrete.bind(var, extent) > 1:
             self.bound_variables += 1
             self.names[var] = f"v{self.bound_variables}"
 
     def vanishes(self, limit: Int) -> bool:
         """Whether a loop is known to run exactly once."""
-        found = self.known(limit) if self.env is not None else limit
-        return self.env is not None and found.is_constant and found.value == 1
+        return self.env is not None and self.known(limit) is as_int(1)
 
     # scalars
 
@@ -138,7 +125,7 @@ class _Printer:
         address = as_int(0)
         for index, stride in zip(indices, buffer.strides, strict=True):
             address = address + self.known(index) * self.known(stride)
-        return f"{self.buffer(buffer)}[{self.ordered(fold(address, self.ranges, self._folded))}]"
+        return f"{self.buffer(buffer)}[{self.ordered(self.known(address))}]"
 
     def scalar(self, expression: Expr) -> str:
         match expression:
@@ -296,11 +283,9 @@ class _Printer:
 
     def bound(self, low: Int, index: Int, high: Int) -> str:
         """low <= index < high; nothing where it is known to hold."""
-        below, above = self.known(index - low), self.known(high - index)
-        if self.env is not None:
-            reach = interval(below, self.ranges)[0], interval(above, self.ranges)[0]
-            if reach[0] >= 0 and reach[1] >= 1:
-                return ""
+        reach = self.concrete.reach
+        if self.env is not None and reach(index - low)[0] >= 0 and reach(high - index)[0] >= 1:
+            return ""
         return f"{self.integer(low)} <= {self.integer(index)} < {self.integer(high)}"
 
     def barrier(self, node: Barrier) -> None:

@@ -10,6 +10,7 @@ from autosched.nest.nodes import Alloc, Block, Buffer, Count, Lane, Nest, Region
 from autosched.nest.observer import AccessError, Trace
 from autosched.te.expr import Const, Load
 from autosched.te.integer import as_int
+from autosched.testing.gpu_nests import GPU_NESTS, barriers_removed
 from autosched.testing.nests import NESTS, flat_input, flat_output, index, ints, loop, whole
 
 
@@ -19,9 +20,12 @@ def _agree(found: np.ndarray, expected: np.ndarray, tolerance: float) -> bool:
     return bool(np.abs(found - expected).max() <= tolerance * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("name", NESTS)
+EXAMPLES = {**NESTS, **GPU_NESTS}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_example_equals_numpy(name: str) -> None:
-    example = NESTS[name]()
+    example = EXAMPLES[name]()
     rng = np.random.default_rng(3)
     inputs = example.inputs(rng)
     found = interpret(example.nest, example.environment, inputs, order=rng)
@@ -107,3 +111,11 @@ def test_overlapping_tasks_are_found() -> None:
     trace = Trace()
     interpret(nest, {}, [], observer=trace)
     assert trace.overlaps == [("r", "y", 0)]
+
+
+@pytest.mark.parametrize("name", ["shared_matmul", "shared_transpose"])
+def test_shared_memory_without_barriers_is_a_race(name: str) -> None:
+    example = GPU_NESTS[name]()
+    inputs = example.inputs(np.random.default_rng(3))
+    with pytest.raises(AccessError, match="no barrier between"):
+        interpret(barriers_removed(example.nest), example.environment, inputs)
