@@ -1,0 +1,344 @@
+"""Reading and writing elements at a point: memory by address, register buffers by variable.
+
+Along a vector the coefficient of the vector lane in the flattened address decides: 0 broadcasts, 1 is one unaligned
+load or store, anything else goes lane by lane. Of buffers that the caller owns only the valid lanes are touched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from autosched.codegen.c.lanes import Chunk, Point
+from autosched.codegen.c.prelude import COMPUTED, ELEMENTS
+from autosched.codegen.c.printing import Printing, is_external
+from autosched.codegen.c.registers import RegisterBuffer
+from autosched.codegen.c.scope import sum_text
+from autosched.nest.nodes import Buffer
+from autosched.te.integer import Int, as_int, evaluate, substitute
+from autosched.te.integer import symbols as symbols_of
+from autosched.te.interval import fold, linear
+
+
+@dataclass(frozen=True)
+class Value:
+    """C text of `width` values of a computed dtype."""
+
+    text: str
+    dtype: str
+    width: int
+
+
+class Access(Protocol):
+    """Elements of one buffer at given indices."""
+
+    lanes: frozenset[Int]
+
+    def load(self, point: Point, *, inline: bool = False) -> str:
+        """C text of the computed values; in a temporary unless `inline`."""
+        ...
+
+    def store(self, point: Point, text: str) -> None:
+        """Assigns computed values; lanes past the valid ones keep what they hold where that matters."""
+        ...
+
+
+def computed_dtype(dtype: str) -> str:
+    return COMPUTED.get(dtype, dtype)
+
+
+def access(printing: Printing, buffer: Buffer, indices: tuple[Int, ...]) -> Access:
+    register = printing.registers.get(buffer)
+    if register is not None:
+        return RegisterAccess(printing, register, indices)
+    return MemoryAccess(printing, buffer, indices)
+
+
+@dataclass(frozen=True)
+class Address:
+    """base + constant, in elements; `coefficient` is that of the vector lane, None where it is not linear."""
+
+    base: str
+    constant: int
+    coefficient: int | None
+
+    @property
+    def offset(self) -> str:
+        if not self.base:
+            return str(self.constant)
+        return sum_text([self.base], self.constant)
+
+
+class MemoryAccess:
+    def __init__(self, printing: Printing, buffer: Buffer, indices: tuple[Int, ...]) -> None:
+        self._printing = printing
+        self._scope = printing.scope
+        self._buffer = buffer
+        flat = as_int(0)
+        for index, stride in zip(indices, printing.strides(buffer), strict=True):
+            flat = flat + self._scope.concrete(index) * stride
+        self._flat = fold(flat, self._scope.ranges)
+        open_lanes = self._scope.lanes.symbols
+        self.lanes = symbols_of(self._flat) & open_lanes
+        terms, self._constant = linear(self._flat)
+        self._lane_terms = [(a, f) for a, f in terms.items() if a in open_lanes]
+        rest = [(a, f) for a, f in terms.items() if a not in open_lanes]
+        self._is_linear = not any(symbols_of(a) & open_lanes for a, _ in rest)
+        self._base = self._terms_text(rest)
+        self._gathered: dict[int, str] = {}
+
+    def _terms_text(self, terms: list[tuple[Int, int]]) -> str:
+        return " + ".join(self._scope.term(a, f) for a, f in terms)
+
+    def address(self, point: Point) -> Address:
+        symbol = point.chunk.symbol if point.chunk else None
+        if not self._is_linear:
+            return self._folded_address(point, symbol)
+        constant = self._constant
+        coefficient = 0
+        for lane, factor in self._lane_terms:
+            constant += factor * point.values[lane]
+            if lane is symbol:
+                coefficient = factor
+        return Address(self._base, constant, coefficient)
+
+    def _folded_address(self, point: Point, symbol: Int | None) -> Address:
+        """Lanes under quotients: put in the scalar lanes, fold by the range of the vector lane."""
+        fixed = {s: as_int(v) for s, v in point.values.items() if s is not symbol}
+        flat = substitute(self._flat, fixed)
+        ranges = dict(self._scope.ranges)
+        if point.chunk is not None:
+            first = point.chunk.offset
+            ranges[point.chunk.symbol] = (first, first + point.chunk.valid - 1)
+        terms, constant = linear(fold(flat, ranges))
+        coefficient: int | None = terms.pop(symbol, 0) if symbol is not None else 0
+        if symbol is not None and point.chunk is not None:
+            constant += (coefficient or 0) * point.chunk.offset
+            if any(symbol in symbols_of(a) for a in terms):
+                return Address("", 0, None)
+        return Address(self._terms_text(list(terms.items())), constant, coefficient)
+
+    def element(self, point: Point) -> str:
+        return f"{self._printing.pointers[self._buffer]}[{self.address(point).offset}]"
+
+    def pointer(self, point: Point) -> str:
+        name, address = self._printing.pointers[self._buffer], self.address(point)
+        return name if address.offset == "0" else f"({name} + {address.offset})"
+
+    # loads
+
+    def load(self, point: Point, *, inline: bool = False) -> str:
+        address = self.address(point)
+        width = point.width
+        if address.coefficient is None:
+            return self._temporary(self._gather(point), width, inline)
+        key = (self._buffer, address.base, address.constant, width, address.coefficient)
+        found = self._printing.loaded.get(key)
+        if found is None:
+            found = self._temporary(self._loaded(point, address), width, inline)
+            if not inline:
+                self._printing.loaded[key] = found
+        return found
+
+    def _temporary(self, text: str, width: int, inline: bool) -> str:
+        if inline:
+            return text
+        name = self._printing.writer.temporary()
+        type_name = self._printing.prelude.type_name(self._buffer.dtype, width)
+        self._printing.writer.line(f"const {type_name} {name} = {text};")
+        return name
+
+    def _loaded(self, point: Point, address: Address) -> str:
+        chunk = point.chunk
+        convert = Conversion(self._printing, self._buffer.dtype)
+        if chunk is None:
+            return convert.loaded(self.element(point), 1)
+        if address.coefficient == 0:
+            scalar = convert.loaded(self.element(point), 1)
+            splat = self._printing.prelude.function(
+                "splat", computed_dtype(self._buffer.dtype), chunk.width
+            )
+            negated = "-" if self._buffer.dtype == "bool" else ""
+            return f"{splat}({negated}{scalar})"
+        if address.coefficient == 1:
+            return convert.loaded(self._contiguous(point, chunk), chunk.width)
+        return self._gather(point)
+
+    def _contiguous(self, point: Point, chunk: Chunk) -> str:
+        stored = self._printing.prelude.stored_name(self._buffer.dtype, chunk.width)
+        if chunk.is_ragged and is_external(self._buffer):
+            function = partial_load(self._printing, self._buffer.dtype, chunk)
+            return f"{function}({self.pointer(point)})"
+        return f"*(const {stored}_u *){self.pointer(point)}"
+
+    def _gather(self, point: Point) -> str:
+        chunk = point.chunk
+        assert chunk is not None
+        convert = Conversion(self._printing, self._buffer.dtype)
+        sign = "-" if self._buffer.dtype == "bool" else ""
+        parts = [
+            sign + convert.loaded(self.element(point.lane(i)), 1) if i < chunk.valid else "0"
+            for i in range(chunk.width)
+        ]
+        type_name = self._printing.prelude.type_name(self._buffer.dtype, chunk.width)
+        return f"({type_name}){{{', '.join(parts)}}}"
+
+    # stores
+
+    def store(self, point: Point, text: str) -> None:
+        line = self._printing.writer.line
+        convert = Conversion(self._printing, self._buffer.dtype)
+        chunk = point.chunk
+        if chunk is None:
+            line(f"{self.element(point)} = {convert.stored(text, 1)};")
+        elif self.address(point).coefficient == 1:
+            self._store_contiguous(point, chunk, convert.stored(text, chunk.width))
+        else:
+            self._scatter(point, chunk, convert.stored(text, chunk.width))
+        self._printing.stored_to(self._buffer)
+
+    def _store_contiguous(self, point: Point, chunk: Chunk, text: str) -> None:
+        line = self._printing.writer.line
+        if chunk.is_ragged:
+            function = partial_store(self._printing, self._buffer.dtype, chunk)
+            line(f"{function}({self.pointer(point)}, {text});")
+            return
+        stored = self._printing.prelude.stored_name(self._buffer.dtype, chunk.width)
+        line(f"*({stored}_u *){self.pointer(point)} = {text};")
+
+    def _scatter(self, point: Point, chunk: Chunk, text: str) -> None:
+        line = self._printing.writer.line
+        name = self._printing.writer.temporary()
+        stored = self._printing.prelude.stored_name(self._buffer.dtype, chunk.width)
+        line(f"const {stored} {name} = {text};")
+        for i in range(chunk.valid):
+            line(f"{self.element(point.lane(i))} = {name}[{i}];")
+
+
+class RegisterAccess:
+    def __init__(
+        self, printing: Printing, register: RegisterBuffer, indices: tuple[Int, ...]
+    ) -> None:
+        self._printing = printing
+        self.register = register
+        self._indices = tuple(printing.scope.concrete(i) for i in indices)
+        used = frozenset[Int]().union(*(symbols_of(i) for i in self._indices))
+        self.lanes = used & printing.scope.lanes.symbols
+
+    def index(self, point: Point) -> tuple[int, ...]:
+        memo: dict[Int, int] = {}
+        return tuple(evaluate(i, point.values, memo) for i in self._indices)
+
+    def _whole(self, point: Point) -> str | None:
+        """The variable that holds exactly the chunk, if one does."""
+        chunk = point.chunk
+        if chunk is None or chunk.symbol not in self.lanes:
+            return None
+        index, d = self.index(point), self.register.vector_dimension
+        neighbour = tuple(x + (i == d) for i, x in enumerate(index))
+        if d < 0 or self.index(point.lane(1)) != neighbour:
+            return None
+        name, width, lane = self.register.variable(index)
+        return name if lane == 0 and width == chunk.width else None
+
+    def load(self, point: Point, *, inline: bool = False) -> str:
+        chunk = point.chunk
+        if chunk is None:
+            return self.register.element(self.index(point))
+        whole = self._whole(point)
+        if whole is not None:
+            return whole
+        type_name = self._printing.prelude.type_name(self.register.dtype, chunk.width)
+        if chunk.symbol not in self.lanes:
+            parts = [self.register.element(self.index(point))] * chunk.width
+        else:
+            valid = [self.register.element(self.index(point.lane(i))) for i in range(chunk.valid)]
+            parts = valid + ["0"] * (chunk.width - chunk.valid)
+        return f"({type_name}){{{', '.join(parts)}}}"
+
+    def store(self, point: Point, text: str) -> None:
+        line = self._printing.writer.line
+        chunk = point.chunk
+        if chunk is None:
+            line(f"{self.register.element(self.index(point))} = {text};")
+            return
+        whole = self._whole(point)
+        if whole is not None:
+            line(f"{whole} = {self._kept(whole, chunk, text)};")
+            return
+        name = self._printing.writer.temporary()
+        type_name = self._printing.prelude.type_name(self.register.dtype, chunk.width)
+        line(f"const {type_name} {name} = {text};")
+        for i in range(chunk.valid):
+            line(f"{self.register.element(self.index(point.lane(i)))} = {name}[{i}];")
+
+    def _kept(self, variable: str, chunk: Chunk, text: str) -> str:
+        """Lanes past the valid ones stay as they are where another block may read them."""
+        outlives = self.register.is_shared and chunk.symbol not in self.register.opened
+        if not chunk.is_ragged or not outlives:
+            return text
+        dtype = self.register.dtype
+        select = self._printing.prelude.function("select", dtype, chunk.width)
+        mask = self._printing.prelude.mask_name(dtype, chunk.width)
+        lanes = ", ".join("-1" if i < chunk.valid else "0" for i in range(chunk.width))
+        return f"{select}(({mask}){{{lanes}}}, {text}, {variable})"
+
+
+class Conversion:
+    """Between the elements of a dtype as stored and as computed."""
+
+    def __init__(self, printing: Printing, dtype: str) -> None:
+        self._prelude = printing.prelude
+        self._dtype = dtype
+
+    def loaded(self, text: str, width: int) -> str:
+        if self._dtype in COMPUTED:
+            return f"{self._half(f'{self._dtype}_to_float', width, load=True)}({text})"
+        if self._dtype == "bool":
+            if width == 1:
+                return f"({text} != 0)"
+            mask = self._prelude.of_letter("i", width)
+            return f"(__builtin_convertvector({text}, {mask}) != 0)"
+        return text
+
+    def stored(self, text: str, width: int) -> str:
+        if self._dtype in COMPUTED:
+            return f"{self._half(f'float_to_{self._dtype}', width, load=False)}({text})"
+        if self._dtype == "bool":
+            if width == 1:
+                return f"(uint8_t)({text})"
+            return f"__builtin_convertvector(-({text}), {self._prelude.of_letter('c', width)})"
+        return text
+
+    def _half(self, name: str, width: int, *, load: bool) -> str:
+        scalar = self._prelude.conversion(name)
+        if width == 1:
+            return scalar
+        bits, floats = self._prelude.of_letter("h", width), self._prelude.of_letter("f", width)
+        source, result = (bits, floats) if load else (floats, bits)
+        return self._prelude.record(
+            f"{result}_{name}",
+            f"static inline {result} {result}_{name}({source} x) {{\n  {result} r;\n"
+            f"  for (int i = 0; i < {width}; ++i) r[i] = {scalar}(x[i]);\n  return r;\n}}\n",
+        )
+
+
+def partial_load(printing: Printing, dtype: str, chunk: Chunk) -> str:
+    """The name of a function that loads the valid lanes of a chunk and puts 0 in the others."""
+    vector = printing.prelude.stored_name(dtype, chunk.width)
+    name = f"{vector}_load{chunk.valid}"
+    lanes = ", ".join(f"p[{i}]" if i < chunk.valid else "0" for i in range(chunk.width))
+    text = (
+        f"static inline {vector} {name}(const {ELEMENTS[dtype].stored} *p) {{\n"
+        f"  return ({vector}){{{lanes}}};\n}}\n"
+    )
+    return printing.prelude.record(name, text)
+
+
+def partial_store(printing: Printing, dtype: str, chunk: Chunk) -> str:
+    """The name of a function that stores the valid lanes of a chunk."""
+    vector = printing.prelude.stored_name(dtype, chunk.width)
+    name = f"{vector}_store{chunk.valid}"
+    lines = " ".join(f"p[{i}] = x[{i}];" for i in range(chunk.valid))
+    text = f"static inline void {name}({ELEMENTS[dtype].stored} *p, {vector} x) {{ {lines} }}\n"
+    return printing.prelude.record(name, text)

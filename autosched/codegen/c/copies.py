@@ -1,0 +1,262 @@
+"""Copy: packing and padding, its loops split at the bounds.
+
+for every row: bounds that do not name the innermost axis decide whether anything of the row is copied; those that do
+give the piece [low, high) of it that is, filled before and after it:
+
+    fill [0, low)   copy [low, high)   fill [high, limit)
+
+The innermost axis runs along vectors where every access moves by one element (or none) with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from autosched.codegen.c.accesses import access, computed_dtype
+from autosched.codegen.c.lanes import Chunk, Lanes, Point
+from autosched.codegen.c.loops import Span, counted
+from autosched.codegen.c.printing import Printing
+from autosched.codegen.c.values import Values
+from autosched.nest.nodes import Bound, Buffer, Copy, CopyAxis, Count
+from autosched.te.expr import Const, Expr, loads, substitute_indices
+from autosched.te.integer import (
+    Int,
+    all_of,
+    as_int,
+    both,
+    ceil_div,
+    less,
+    less_equal,
+    maximum,
+    minimum,
+    select,
+    substitute,
+    symbol,
+)
+from autosched.te.integer import symbols as symbols_of
+from autosched.te.interval import fold, linear
+
+ONLY = CopyAxis(symbol("only", "index"), as_int(1), as_int(1), Count())
+"""The innermost axis of a copy of one element."""
+
+UNROLLED = 32
+"""The most elements of a row that are copied without a loop."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The part [low, high) of the innermost axis that is copied."""
+
+    low: Int
+    high: Int
+    limit: Int
+
+
+def print_copy(printing: Printing, node: Copy) -> None:
+    """Once for every point of the open lanes (a copy inside a block)."""
+    lanes = printing.scope.lanes.scalars_only()
+    for point in lanes.over(lanes.symbols, vector=False):
+        fixed = {s: (v, v) for s, v in point.values.items()}
+        with printing.scope.with_lanes(Lanes({})), printing.scope.bound(fixed):
+            _rows(printing, node, node.axes[:-1])
+    printing.stored_to(node.buffer)
+
+
+def _rows(printing: Printing, node: Copy, outer: tuple[CopyAxis, ...]) -> None:
+    if not outer:
+        _row(printing, node)
+        return
+    axis = outer[0]
+    with counted(printing, _span(axis), (node,)) as runs:
+        if runs:
+            _rows(printing, node, outer[1:])
+
+
+def _span(axis: CopyAxis) -> Span:
+    return Span(axis.var, axis.extent, as_int(0), axis.limit)
+
+
+def _row(printing: Printing, node: Copy) -> None:
+    axis = node.axes[-1] if node.axes else ONLY
+    piece = _piece(printing, node, axis)
+    if piece is None:
+        _general_row(printing, node, axis)
+        return
+    row = _Row(printing, node, axis)
+    with _named(printing, "low", piece.low) as low, _named(printing, "high", piece.high) as high:
+        row.run(_fill(node), as_int(0), low)
+        row.run(node.value, low, high)
+        row.run(_fill(node), high, piece.limit)
+
+
+def _fill(node: Copy) -> Expr:
+    return Const(node.fill, node.buffer.dtype)
+
+
+@contextmanager
+def _named(printing: Printing, name: str, value: Int) -> Iterator[Int]:
+    """A variable of the text for a bound that is no number."""
+    if value.is_constant:
+        yield value
+        return
+    scope = printing.scope
+    named = symbol(scope.unique(name), "index")
+    printing.writer.line(f"const int64_t {scope.name(named)} = {scope.text(value)};")
+    with scope.bound({named: scope.interval(value)}):
+        yield named
+
+
+def _piece(printing: Printing, node: Copy, axis: CopyAxis) -> Piece | None:
+    """Where the bounds hold along the innermost axis, or None if that is not an interval we can name."""
+    scope = printing.scope
+    extent = scope.upper(axis.extent, "an extent of a copy")
+    with scope.bound({axis.var: (0, extent - 1)}):
+        found = [_within(printing, bound, axis.var) for bound in node.bounds]
+        limit = scope.concrete(axis.limit)
+        low, high, gate = as_int(0), limit, as_int(1)
+        for within in found:
+            if within is None:
+                return None
+            low, high = maximum(low, within.first), minimum(high, within.last)
+            gate = both(gate, within.gate)
+        high = scope.concrete(select(scope.concrete(gate), maximum(high, 0), 0))
+        return Piece(scope.concrete(minimum(low, high)), high, limit)
+
+
+@dataclass(frozen=True)
+class _Within:
+    """A bound holds where `gate` does and first <= var < last."""
+
+    gate: Int
+    first: Int
+    last: Int
+
+
+def _within(printing: Printing, bound: Bound, var: Int) -> _Within | None:
+    """None where the index is not linear and rising in `var`."""
+    scope = printing.scope
+    low, index, high = (scope.concrete(e) for e in (bound.low, bound.index, bound.high))
+    terms, _ = linear(index)
+    step = terms.pop(var, 0)
+    if step < 0 or any(var in symbols_of(a) for a in (*terms, low, high)):
+        return None
+    if step == 0:
+        gate = both(less_equal(low, index), less(index, high))
+        return _Within(gate, as_int(0), scope.concrete(axis_end(printing, var)))
+    rest = scope.concrete(index - var * step)
+    return _Within(as_int(1), ceil_div(low - rest, step), ceil_div(high - rest, step))
+
+
+def axis_end(printing: Printing, var: Int) -> Int:
+    """One past the greatest value of an open symbol."""
+    return as_int(printing.scope.interval(var)[1] + 1)
+
+
+def _general_row(printing: Printing, node: Copy, axis: CopyAxis) -> None:
+    """One element after another, each under its own condition."""
+    target = node.buffer
+    scope = printing.scope
+    with counted(printing, _span(axis), (node,)) as runs:
+        if not runs:
+            return
+        holds = all_of(
+            [c for b in node.bounds for c in (less_equal(b.low, b.index), less(b.index, b.high))]
+        )
+        store = access(printing, target, node.indices)
+        values = Values(printing)
+        with printing.nested((), f"if ({scope.text(scope.concrete(holds))})"):
+            value = values.cast(values.at(node.value, Point({})), computed_dtype(target.dtype))
+            store.store(Point({}), value.text)
+        with printing.nested((), "else"):
+            fill = values.cast(values.at(_fill(node), Point({})), computed_dtype(target.dtype))
+            store.store(Point({}), fill.text)
+
+
+class _Row:
+    """Stores of one expression along a piece of the innermost axis."""
+
+    def __init__(self, printing: Printing, node: Copy, axis: CopyAxis) -> None:
+        self._printing = printing
+        self._scope = printing.scope
+        self._node = node
+        self._axis = axis
+
+    def run(self, value: Expr, start: Int, stop: Int) -> None:
+        """buffer[..] = value for the axis in [start, stop)."""
+        length = self._scope.concrete(stop - start)
+        if self._scope.interval(length)[1] <= 0:
+            return
+        if length.is_constant and start.is_constant and length.value <= UNROLLED:
+            self._unrolled(value, start.value, length.value)
+        elif self._runs_along(value):
+            self._looped_by_vectors(value, start, stop)
+        else:
+            self._looped(value, start, stop, 1)
+
+    def _runs_along(self, value: Expr) -> bool:
+        """Whether every access moves by at most one element with the axis."""
+        extent = self._scope.upper(self._axis.extent, "an extent of a copy")
+        with self._scope.bound({self._axis.var: (0, extent - 1)}):
+            target = self._coefficient(self._node.buffer, self._node.indices)
+            steps = [
+                self._coefficient(x.source, x.indices)
+                for x in loads(value)
+                if isinstance(x.source, Buffer)
+            ]
+        return target == 1 and all(s in (0, 1) for s in steps)
+
+    def _coefficient(self, buffer: Buffer, indices: tuple[Int, ...]) -> int | None:
+        flat = as_int(0)
+        for index, stride in zip(indices, self._printing.strides(buffer), strict=True):
+            flat = flat + self._scope.concrete(index) * stride
+        terms, _ = linear(fold(flat, self._scope.ranges))
+        step = terms.pop(self._axis.var, 0)
+        return None if any(self._axis.var in symbols_of(a) for a in terms) else step
+
+    def _unrolled(self, value: Expr, start: int, length: int) -> None:
+        lanes = self._printing.lanes if self._runs_along(value) else 1
+        offset = start
+        while offset < start + length:
+            width = lanes
+            while width > start + length - offset:
+                width //= 2
+            self._statement(value, as_int(0), offset, width)
+            offset += width
+
+    def _looped_by_vectors(self, value: Expr, start: Int, stop: Int) -> None:
+        width = self._printing.lanes
+        length = self._scope.interval(self._scope.concrete(stop - start))[1]
+        if length < width:
+            self._looped(value, start, stop, 1)
+            return
+        whole = self._scope.concrete(start + (stop - start) // width * width)
+        with _named(self._printing, "whole", whole) as middle:
+            self._looped(value, start, middle, width)
+            self._looped(value, middle, stop, 1)
+
+    def _looped(self, value: Expr, start: Int, stop: Int, step: int) -> None:
+        scope, var = self._scope, self._axis.var
+        low, high = scope.interval(start)[0], scope.interval(stop)[1]
+        if high <= low:
+            return
+        with scope.bound({var: (low, high - 1)}):
+            name = scope.name(var)
+            head = f"for (int64_t {name} = {scope.text(start)}; {name} < {scope.text(stop)}; "
+            with self._printing.nested((self._node,), f"{head}{name} += {step})"):
+                self._statement(value, var, 0, step)
+
+    def _statement(self, value: Expr, base: Int, offset: int, width: int) -> None:
+        """One scalar or vector store at base + offset."""
+        printing, var = self._printing, self._axis.var
+        lane = symbol(f"{var.name}.lane", "index")
+        replaced = {var: base + lane}
+        chunk = Chunk(lane, offset, width, width)
+        indices = tuple(substitute(i, replaced) for i in self._node.indices)
+        with self._scope.with_lanes(Lanes({}, (chunk,))):
+            target = access(printing, self._node.buffer, indices)
+            values = Values(printing)
+            point = Point({lane: offset}, chunk if width > 1 else None)
+            new = values.at(substitute_indices(value, replaced), point)
+            target.store(point, values.cast(new, computed_dtype(self._node.buffer.dtype)).text)
