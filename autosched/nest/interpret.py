@@ -139,6 +139,7 @@ def _scope() -> dict[str, Any]:
         "binary_min": _smaller,
         "unary_erf": lambda x: type(x)(math.erf(x)),
         "unary_not": lambda x: not x,
+        "product": itertools.product,
         "within": _within,
     }
 

@@ -14,7 +14,7 @@ A statement below blocks becomes a loop nest over their valid lanes around that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -92,6 +92,8 @@ INFIX: dict[str, str] = {
     "or": "({} | {})",
 }
 
+MOST_LOOPS = 12
+
 
 @dataclass(eq=False)
 class View:
@@ -130,6 +132,7 @@ class Writer:
     conditions: list[Int] = field(default_factory=list)
     threads: list[Int] = field(default_factory=list)
     depth: int = 0
+    open_loops: int = 0
     temporaries: int = 0
 
     def __post_init__(self) -> None:
@@ -268,18 +271,26 @@ class Writer:
 
     @contextmanager
     def instances(self, node: Node) -> Iterator[None]:
-        """Loops over the lanes of the open blocks, under the open conditions that name lanes."""
+        """A loop over the lanes of the open blocks, under the open conditions that name lanes."""
         number = self.number(node)
         before = self.depth
-        for var, valid in self.lanes:
-            self.line(f"for {self.name(var)} in range({valid}):")
-            self.depth += 1
+        self.points(self.lanes)
         for required in self.conditions:
             self.line(f"if {self.integer(required)}:")
             self.depth += 1
         self.executed(number)
         yield
         self.depth = before
+
+    def points(self, axes: Sequence[tuple[Int, str]]) -> None:
+        """Opens one loop over all points of the axes, the first slowest."""
+        if len(axes) == 1:
+            self.line(f"for {self.name(axes[0][0])} in range({axes[0][1]}):")
+        elif axes:
+            variables = ", ".join(self.name(var) for var, _ in axes)
+            ranges = ", ".join(f"range({count})" for _, count in axes)
+            self.line(f"for {variables} in product({ranges}):")
+        self.depth += bool(axes)
 
     @contextmanager
     def counted_range(self, var: Int, extent: Int, limit: Int) -> Iterator[None]:
@@ -290,10 +301,22 @@ class Writer:
         text = self._integer(found)
         self.ranges[var] = (0, min(most, reach) - 1)
         count = text if reach <= most else f"within({text}, {most})"
-        with self._scope(f"for {self.name(var)} in range({count}):"):
+        self.open_loops += 1
+        with self._part(self.open_loops), self._scope(f"for {self.name(var)} in range({count}):"):
             self.line("pass")
             yield
+        self.open_loops -= 1
         del self.ranges[var]
+
+    @contextmanager
+    def _part(self, loops: int) -> Iterator[None]:
+        """A function of its own every so many loops: Python nests at most 20 statements."""
+        if loops % MOST_LOOPS:
+            yield
+            return
+        with self._scope(f"def part{loops}():"):
+            yield
+        self.line(f"part{loops}()")
 
     def no_lanes(self, expression: Int, what: str) -> None:
         named = symbols(expression) & {var for var, _ in self.lanes}
@@ -401,17 +424,15 @@ class Writer:
     def copy(self, node: Copy) -> None:
         number = self.number(node)
         before, threads = self.depth, self.static(node.threads, "thread count")
-        for var, valid in self.lanes:
-            self.line(f"for {self.name(var)} in range({valid}):")
-            self.depth += 1
         if threads > 1:
             self.line("at('copy')")
-        axes_depth = self.depth
+        axes = list(self.lanes)
         for axis in node.axes:
             most, reach = self.static(axis.extent, "extent"), self.integer(axis.limit)
-            self.ranges[axis.var] = (0, most - 1)
-            self.line(f"for {self.name(axis.var)} in range(within({reach}, {most})):")
-            self.depth += 1
+            axes.append((axis.var, f"within({reach}, {most})"))
+        self.points(axes)
+        for axis in node.axes:
+            self.ranges[axis.var] = (0, self.static(axis.extent, "extent") - 1)
         self.executed(number)
         value: Expr = cast(node.buffer.dtype, node.value)
         if node.bounds:
@@ -422,10 +443,9 @@ class Writer:
         self.line(f"{self.element(node.buffer, node.indices, 'w')} = {self.scalar(value)}")
         for axis in node.axes:
             del self.ranges[axis.var]
-        self.depth = axes_depth
+        self.depth = before
         if threads > 1:
             self.line("at()")
-        self.depth = before
 
     def barrier(self, node: Barrier) -> None:
         self.line(f"barrier({node.scope!r})")
