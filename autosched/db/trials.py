@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from sqlalchemy import Connection, insert, or_, select, update
+from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
 from autosched.db.history import split_trial_id
 from autosched.db.rows import (
@@ -34,6 +34,35 @@ class Twin(NamedTuple):
     row: int
     outcome: Outcome
     median_seconds: float | None
+
+
+# Built once, for building a statement takes longer than running it, and these run for every trial.
+_TO_CLOSE: Query = (
+    select(
+        TrialRow.id,
+        TrialRow.outcome,
+        TrialRow.candidate_key,
+        TrialRow.workload_key,
+        TrialRow.target_key,
+        TrialRow.toolchain_key,
+    )
+    .where(TrialRow.task_id == bindparam("task"), TrialRow.number == bindparam("wanted"))
+    .with_for_update()
+)
+_TWINS: Query = (
+    select(TrialRow.candidate_key, TrialRow.id, TrialRow.outcome, TrialRow.median_seconds)
+    .where(
+        TrialRow.candidate_key.in_(bindparam("candidates", expanding=True)),
+        TrialRow.workload_key == bindparam("workload"),
+        TrialRow.target_key == bindparam("target"),
+        TrialRow.toolchain_key == bindparam("toolchain"),
+        TrialRow.reused_id.is_(None),
+        TrialRow.outcome.not_in([o.value for o in UNMEASURED]),
+    )
+    .order_by(TrialRow.id)
+)
+_CLOSE = update(TrialRow).where(TrialRow.id == bindparam("row"))
+_INSERT_RUN = insert(RunRow)
 
 
 def setting_of(connection: Connection, task_id: str) -> Setting:
@@ -121,23 +150,18 @@ def _insert_search_runs(connection: Connection, closed: Sequence[Trial]) -> None
         for t in closed
         if t.measurement is not None
     ]
-    connection.execute(insert(RunRow), runs)
+    connection.execute(_INSERT_RUN, runs)
 
 
 def _twins(
     connection: Connection, setting: Setting, candidate_keys: Sequence[str]
 ) -> dict[str, list[Twin]]:
     """Measured trials of these candidates in the setting, first come first."""
-    wanted: Query = (
-        select(TrialRow.candidate_key, TrialRow.id, TrialRow.outcome, TrialRow.median_seconds)
-        .where(TrialRow.candidate_key.in_(candidate_keys))
-        .where(TrialRow.workload_key == setting[0], TrialRow.target_key == setting[1])
-        .where(TrialRow.toolchain_key == setting[2], TrialRow.reused_id.is_(None))
-        .where(TrialRow.outcome.not_in([o.value for o in UNMEASURED]))
-        .order_by(TrialRow.id)
-    )
+    workload, target, toolchain = setting
+    keys = {"workload": workload, "target": target, "toolchain": toolchain}
+    rows = connection.execute(_TWINS, {**keys, "candidates": list(candidate_keys)})
     found: dict[str, list[Twin]] = {}
-    for row in connection.execute(wanted):
+    for row in rows:
         twin = Twin(row.id, Outcome(row.outcome), row.median_seconds)
         found.setdefault(row.candidate_key, []).append(twin)
     return found
@@ -149,26 +173,17 @@ def _reusable(number: int, twins: Sequence[Twin]) -> Twin | None:
 
 def close(connection: Connection, task_id: str, number: int, measurement: Measurement) -> bool:
     """The compare-and-set: False if the trial was closed already."""
-    same = (TrialRow.task_id == task_id) & (TrialRow.number == number)
-    wanted = select(
-        TrialRow.id,
-        TrialRow.outcome,
-        TrialRow.candidate_key,
-        TrialRow.workload_key,
-        TrialRow.target_key,
-        TrialRow.toolchain_key,
-    )
-    trial = connection.execute(wanted.where(same).with_for_update()).one()
+    trial = connection.execute(_TO_CLOSE, {"task": task_id, "wanted": number}).one()
     if trial.outcome is not None:
         return False
     setting = (trial.workload_key, trial.target_key, trial.toolchain_key)
     twins = _twins(connection, setting, [trial.candidate_key]).get(trial.candidate_key, [])
     twin, now = _reusable(number, twins), datetime.now(UTC)
     columns = _reused_columns(twin, now) if twin else _closed_columns(measurement, now)
-    connection.execute(update(TrialRow).where(TrialRow.id == trial.id).values(columns))
+    connection.execute(_CLOSE, {"row": trial.id, **columns})
     if twin is None:
         run = {"trial_id": trial.id, **run_columns("search", measurement, now)}
-        connection.execute(insert(RunRow), [run])
+        connection.execute(_INSERT_RUN, [run])
     return True
 
 
@@ -194,7 +209,7 @@ def add_measurement(connection: Connection, row: MeasurementRow) -> None:
     columns = run_columns(row.purpose, row.measurement, datetime.now(UTC))
     environment = dict(row.environment)
     run = {**columns, "trial_id": found, "environment": environment}
-    connection.execute(insert(RunRow), [run])
+    connection.execute(_INSERT_RUN, [run])
 
 
 def load_measurements(connection: Connection, text: str) -> tuple[MeasurementRow, ...]:
