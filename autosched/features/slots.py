@@ -16,10 +16,15 @@ from autosched.features.statement import (
     SPILL_CYCLES,
     StatementColumns,
     in_registers,
+    largest,
+    over,
     quotient,
+    runs,
+    static_size,
+    unroll,
     vectors,
 )
-from autosched.features.traffic import ScopeColumns, read_scope, traffic
+from autosched.features.traffic import ScopeColumns, iterations, read_scope, traffic
 from autosched.nest.footprint import Access, stride
 from autosched.nest.nodes import Buffer, Copy, Fold, Nest, Reduce
 from autosched.nest.scopes import RegionScopes, Scope, Statement, read_prepare, read_regions
@@ -261,20 +266,20 @@ class SketchSlots:
             loads_broadcast=graph.total([s.entries * s.loads.broadcast for s in all_of]),
             loads_gathered=graph.total([s.entries * s.loads.gathered for s in all_of]),
             stores=graph.total([s.entries * s.stores for s in all_of]),
-            reduce_executions=_over(graph, all_of, Reduce),
-            copy_elements=_over(graph, all_of, Copy),
-            fold_executions=_over(graph, all_of, Fold),
+            reduce_executions=over(graph, all_of, Reduce),
+            copy_elements=over(graph, all_of, Copy),
+            fold_executions=over(graph, all_of, Fold),
             copy_instructions=graph.total([s.instructions for s in copies]),
             copy_entries=graph.total([s.entries for s in copies]),
             copy_read_bytes=graph.total([s.executions * float(s.dtype_bytes) for s in copies]),
-            copy_runs=graph.total([_runs(graph, s) for s in copies]),
+            copy_runs=graph.total([runs(graph, s) for s in copies]),
             barriers=graph.total(
                 [quotient(graph, b) for r in self.regions for b in r.scopes.barriers]
             ),
             code=graph.total([s.code_units() for s in all_of]),
             issue_cycles=graph.total([self._cycles(s) for s in all_of]),
             span_cycles=self._span_cycles(),
-            iterations=graph.total([_iterations(graph, r.columns) for r in self.regions]),
+            iterations=graph.total([iterations(graph, r.columns) for r in self.regions]),
             vector_executions=graph.total([s.executions for s in all_of if s.is_vector]),
             scalar_instructions=graph.total([s.instructions for s in all_of if not s.is_vector]),
         )
@@ -283,7 +288,7 @@ class SketchSlots:
             self._set("operations", **{name: graph.total(counts)})
 
     def _cycles(self, statement: StatementColumns) -> Column:
-        overhead = ENTRY_CYCLES / _unroll(self.graph, statement.statement)
+        overhead = ENTRY_CYCLES / unroll(self.graph, statement.statement)
         return statement.entries * (statement.cycles_per_entry() + overhead)
 
     def _span_cycles(self) -> Column:
@@ -304,16 +309,16 @@ class SketchSlots:
         spilled = [graph.maximum(n + 2.0 - available, 0.0) for n in registers]
         self._set(
             "maximum",
-            statement_cycles=_largest(graph, [self._cycles(s) for s in all_of]),
-            statement_code=_largest(graph, [s.code_units() for s in all_of]),
-            statement_executions=_largest(graph, [s.executions for s in all_of]),
-            variants=_largest(graph, [s.variants() for s in all_of]),
-            register_vectors=_largest(graph, registers),
+            statement_cycles=largest(graph, [self._cycles(s) for s in all_of]),
+            statement_code=largest(graph, [s.code_units() for s in all_of]),
+            statement_executions=largest(graph, [s.executions for s in all_of]),
+            variants=largest(graph, [s.variants() for s in all_of]),
+            register_vectors=largest(graph, registers),
         )
         self._set(
             "whole",
             register_vectors=self._register_vectors(self.main_region),
-            spilled_vectors=_largest(graph, spilled),
+            spilled_vectors=largest(graph, spilled),
         )
 
     def _fill_main(self) -> None:
@@ -346,7 +351,7 @@ class SketchSlots:
             tail_share=tail,
             multiply_adds=main.executions / graph.maximum(self.slots["sum.instructions"], 1e-9),
             depth=len(main.statement.loops),
-            unroll=_unroll(graph, main.statement),
+            unroll=unroll(graph, main.statement),
         )
 
     def _chain(self) -> list[ScopeColumns]:
@@ -381,7 +386,7 @@ class SketchSlots:
         for access in self.main.statement.accesses:
             if not access.writes and not in_registers(access.buffer):
                 reads.setdefault(access.buffer, access)
-        ordered = sorted(reads.values(), key=lambda a: -_static_size(root[a.buffer]))
+        ordered = sorted(reads.values(), key=lambda a: -static_size(root[a.buffer]))
         found = list(zip(OPERANDS[:3], (a.buffer for a in ordered), ordered, strict=False))
         output = self._written()
         return found if output is None else [*found, ("output", output.buffer, output)]
@@ -466,44 +471,3 @@ def _work(statement: Statement, operations: int, reference: Mapping[Int, int]) -
             evaluate(count.denominator, reference), 1
         )
     return total + isinstance(statement.node, Reduce)
-
-
-def _over(graph: ColumnGraph, statements: list[StatementColumns], kind: type) -> Column:
-    return graph.total([s.executions for s in statements if isinstance(s.statement.node, kind)])
-
-
-def _largest(graph: ColumnGraph, columns: list[Column]) -> Column:
-    result = graph.constant(0.0)
-    for column in columns:
-        result = graph.maximum(result, column)
-    return result
-
-
-def _unroll(graph: ColumnGraph, statement: Statement) -> Column:
-    return graph.integer(statement.loops[-1].unroll) if statement.loops else graph.constant(1.0)
-
-
-def _runs(graph: ColumnGraph, statement: StatementColumns) -> Column:
-    """Contiguous runs that a copy writes: its executions over the extent of its innermost axis."""
-    node = statement.statement.node
-    if not isinstance(node, Copy) or not node.axes:
-        return statement.executions
-    return statement.executions / quotient(graph, [node.axes[-1].count])
-
-
-def _iterations(graph: ColumnGraph, columns: ScopeColumns) -> Column:
-    """Loop iterations of a scope and of all inside."""
-    own = graph.constant(0.0)
-    scope = columns.scope
-    if isinstance(scope, Scope) and scope.loop is not None:
-        own = quotient(graph, (*scope.entries, scope.loop.count))
-    return graph.total([own, *(_iterations(graph, child) for child in columns.children)])
-
-
-def _static_size(column: Column) -> float:
-    """The value if it is a constant, else 0: orders operands the same way for every candidate."""
-    if column.op == "const":
-        return column.value
-    if column.op == "mul":
-        return _static_size(column.args[0]) * _static_size(column.args[1])
-    return 0.0

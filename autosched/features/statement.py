@@ -192,3 +192,38 @@ def vectors(buffer: Buffer, graph: ColumnGraph, target: Target) -> Column:
     shape = buffer.shape[buffer.thread_axes :] or buffer.shape
     last = graph.integer(shape[-1]) / float(target.lanes(n_bytes(buffer.dtype)))
     return graph.integer(product(list(shape[:-1]))) * last.ceil()
+
+
+def over(graph: ColumnGraph, statements: list[StatementColumns], kind: type) -> Column:
+    """Executions of the statements of one kind."""
+    return graph.total([s.executions for s in statements if isinstance(s.statement.node, kind)])
+
+
+def largest(graph: ColumnGraph, columns: list[Column]) -> Column:
+    """The largest of the columns; 0 for none."""
+    result = graph.constant(0.0)
+    for column in columns:
+        result = graph.maximum(result, column)
+    return result
+
+
+def unroll(graph: ColumnGraph, statement: Statement) -> Column:
+    """Copies of the innermost loop's body."""
+    return graph.integer(statement.loops[-1].unroll) if statement.loops else graph.constant(1.0)
+
+
+def runs(graph: ColumnGraph, statement: StatementColumns) -> Column:
+    """Contiguous runs that a copy writes: its executions over the extent of its innermost axis."""
+    node = statement.statement.node
+    if not isinstance(node, Copy) or not node.axes:
+        return statement.executions
+    return statement.executions / quotient(graph, [node.axes[-1].count])
+
+
+def static_size(column: Column) -> float:
+    """The value if it is a constant, else 0: orders operands the same way for every candidate."""
+    if column.op == "const":
+        return column.value
+    if column.op == "mul":
+        return static_size(column.args[0]) * static_size(column.args[1])
+    return 0.0

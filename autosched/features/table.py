@@ -297,100 +297,99 @@ def _whole() -> list[Feature]:
     return found
 
 
-def _ratios() -> list[Feature]:
-    return [
-        Feature(
-            "ratio.loads",
-            "loads/instruction",
-            "loads for each instruction of the main statement",
-            lambda s: (
-                _main_loads(s) / s["main.instructions"].graph.maximum(s["main.instructions"], 1e-6)
-            ),
-            "plain",
-        ),
-        Feature(
-            "ratio.vector",
-            "share",
-            "elements computed in vectors over all elements",
-            _ratio("sum.vector_executions", "sum.executions"),
-            "plain",
-        ),
-        Feature(
-            "ratio.copied",
-            "share",
-            "elements copied for each one computed by the main statement",
-            _ratio("sum.copy_elements", "main.executions"),
-            "plain",
-        ),
-        Feature(
-            "ratio.copy_run",
-            "elements",
-            "length of a contiguous run that copies write",
-            _ratio("sum.copy_elements", "sum.copy_runs"),
-        ),
-        Feature(
-            "ratio.overhead",
-            "iterations/instruction",
-            "loop iterations for each instruction",
-            _ratio("sum.iterations", "sum.instructions"),
-            "plain",
-        ),
-        Feature(
-            "ratio.scratch_l1",
-            "share",
-            "scratch over L1",
-            _ratio("whole.scratch_bytes", "target.l1"),
-        ),
-        Feature(
-            "ratio.scratch_l2",
-            "share",
-            "scratch over L2",
-            _ratio("whole.scratch_bytes", "target.l2"),
-        ),
-        Feature(
-            "ratio.packed_l2",
-            "share",
-            "packed constants over L2",
-            _ratio("whole.packed_bytes", "target.l2"),
-        ),
-        Feature(
-            "ratio.registers",
-            "share",
-            "vector registers asked for over those of the machine",
-            _ratio("whole.register_vectors", "target.registers"),
-            "plain",
-        ),
-        Feature(
-            "ratio.intensity",
-            "operations/byte",
-            "operations over compulsory bytes",
-            _ratio("whole.nominal_operations", "whole.compulsory_bytes"),
-        ),
-        Feature(
-            "ratio.l1_traffic",
-            "bytes/operation",
-            "bytes the busiest thread fetches into L1 for each of its cycles",
-            _ratio("span_bytes.l1", "sum.span_cycles"),
-            "plain",
-        ),
-        Feature(
-            "ratio.l2_traffic",
-            "bytes/operation",
-            "bytes the busiest thread fetches into L2 for each of its cycles",
-            _ratio("span_bytes.l2", "sum.span_cycles"),
-            "plain",
-        ),
-        Feature(
-            "ratio.task_cycles",
-            "cycles",
-            "issue cycles of one task",
-            _ratio("sum.issue_cycles", "whole.tasks"),
-        ),
-    ]
-
-
 def _main_loads(s: Slots) -> Column:
     return s["main.contiguous"] + s["main.broadcast"] + s["main.gathered"]
+
+
+_RATIOS = [
+    Feature(
+        "ratio.loads",
+        "loads/instruction",
+        "loads for each instruction of the main statement",
+        lambda s: (
+            _main_loads(s) / s["main.instructions"].graph.maximum(s["main.instructions"], 1e-6)
+        ),
+        "plain",
+    ),
+    Feature(
+        "ratio.vector",
+        "share",
+        "elements computed in vectors over all elements",
+        _ratio("sum.vector_executions", "sum.executions"),
+        "plain",
+    ),
+    Feature(
+        "ratio.copied",
+        "share",
+        "elements copied for each one computed by the main statement",
+        _ratio("sum.copy_elements", "main.executions"),
+        "plain",
+    ),
+    Feature(
+        "ratio.copy_run",
+        "elements",
+        "length of a contiguous run that copies write",
+        _ratio("sum.copy_elements", "sum.copy_runs"),
+    ),
+    Feature(
+        "ratio.overhead",
+        "iterations/instruction",
+        "loop iterations for each instruction",
+        _ratio("sum.iterations", "sum.instructions"),
+        "plain",
+    ),
+    Feature(
+        "ratio.scratch_l1",
+        "share",
+        "scratch over L1",
+        _ratio("whole.scratch_bytes", "target.l1"),
+    ),
+    Feature(
+        "ratio.scratch_l2",
+        "share",
+        "scratch over L2",
+        _ratio("whole.scratch_bytes", "target.l2"),
+    ),
+    Feature(
+        "ratio.packed_l2",
+        "share",
+        "packed constants over L2",
+        _ratio("whole.packed_bytes", "target.l2"),
+    ),
+    Feature(
+        "ratio.registers",
+        "share",
+        "vector registers asked for over those of the machine",
+        _ratio("whole.register_vectors", "target.registers"),
+        "plain",
+    ),
+    Feature(
+        "ratio.intensity",
+        "operations/byte",
+        "operations over compulsory bytes",
+        _ratio("whole.nominal_operations", "whole.compulsory_bytes"),
+    ),
+    Feature(
+        "ratio.l1_traffic",
+        "bytes/operation",
+        "bytes the busiest thread fetches into L1 for each of its cycles",
+        _ratio("span_bytes.l1", "sum.span_cycles"),
+        "plain",
+    ),
+    Feature(
+        "ratio.l2_traffic",
+        "bytes/operation",
+        "bytes the busiest thread fetches into L2 for each of its cycles",
+        _ratio("span_bytes.l2", "sum.span_cycles"),
+        "plain",
+    ),
+    Feature(
+        "ratio.task_cycles",
+        "cycles",
+        "issue cycles of one task",
+        _ratio("sum.issue_cycles", "whole.tasks"),
+    ),
+]
 
 
 def _target() -> list[Feature]:
@@ -422,7 +421,7 @@ _TABLE = [
     *_sums(),
     *_memory(),
     *_whole(),
-    *_ratios(),
+    *_RATIOS,
     *_target(),
 ]
 

@@ -99,3 +99,12 @@ def traffic(root: ScopeColumns, cache_bytes: float, graph: ColumnGraph) -> dict[
             inside[buffer] = inside[buffer] + column if buffer in inside else column
     fits = root.total.at_most(cache_bytes * USABLE_SHARE)
     return {b: fits.choose(found[b], graph.maximum(inside[b], found[b])) for b in found}
+
+
+def iterations(graph: ColumnGraph, columns: ScopeColumns) -> Column:
+    """Loop iterations of a scope and of all inside."""
+    own = graph.constant(0.0)
+    scope = columns.scope
+    if isinstance(scope, Scope) and scope.loop is not None:
+        own = quotient(graph, (*scope.entries, scope.loop.count))
+    return graph.total([own, *(iterations(graph, child) for child in columns.children)])
