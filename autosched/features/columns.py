@@ -233,7 +233,7 @@ def compile_columns(
     """The program that computes `outputs` in order from the named inputs.
 
     `direct`: results go straight to the output arrays, which then have the type of the registers; otherwise each is
-    copied there at the end, converted.
+    copied there, converted, as soon as it is known.
     """
     order = _ordered(outputs)
     constants = [c for c in order if c.op == "const"]
@@ -241,26 +241,25 @@ def compile_columns(
     by_name = {name: len(constants) + i for i, name in enumerate(inputs)}
     places.update({c: by_name[c.name] for c in order if c.op == "input"})
     first_output = len(constants) + len(inputs)
-    last_use = {a: i for i, c in enumerate(order) for a in c.args}
+    wanted: dict[Column, list[int]] = {}
+    for i, column in enumerate(outputs):
+        wanted.setdefault(column, []).append(first_output + i)
     if direct:
-        for i, column in enumerate(outputs):
-            places.setdefault(column, first_output + i)
+        places.update({c: found[0] for c, found in wanted.items() if c not in places})
     registers = _Registers(first_output + len(outputs))
-    wanted = set(outputs)
+    last_use = {a: i for i, c in enumerate(order) for a in c.args}
     instructions: list[Instruction] = []
     for i, column in enumerate(order):
-        if column.op in ("const", "input"):
-            continue
-        if column not in places:
-            places[column] = registers.take()
-        sources = tuple(places[a] for a in column.args)
-        instructions.append((CALLS[column.op], sources, places[column]))
-        for a in set(column.args):
-            if last_use[a] == i and a not in wanted:
-                registers.give(places[a])
-    for i, column in enumerate(outputs):
-        if places[column] != first_output + i:
-            instructions.append((CALLS["copy"], (places[column],), first_output + i))
+        if column.op not in ("const", "input"):
+            if column not in places:
+                places[column] = registers.take()
+            sources = tuple(places[a] for a in column.args)
+            instructions.append((CALLS[column.op], sources, places[column]))
+        place = places[column]
+        copies = [target for target in wanted.get(column, ()) if target != place]
+        instructions.extend((CALLS["copy"], (place,), target) for target in copies)
+        for dead in {c for c in (column, *column.args) if last_use.get(c, i) == i}:
+            registers.give(places[dead])
     return Program(
         tuple(c.value for c in constants),
         tuple(inputs),

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from autosched.features import formulas
 from autosched.features.columns import Array, Column, ColumnGraph, Program, compile_columns
 from autosched.features.population import Population, row_of
 from autosched.features.slots import SLOTS, SketchSlots
-from autosched.features.table import FEATURES, N_LOG
+from autosched.features.table import FEATURES
 from autosched.sketch.sketch import Sketch
 from autosched.target.target import Target
 from autosched.te.integer import Int
@@ -161,12 +162,9 @@ class Space:
             )
         slots = scratch.slots[:, :n]
         found = scratch.features[:, :n]
-        FORMULAS.run(list(slots[:-1]), list(found), scratch.temporaries[:, :n])
-        scaled = found[:N_LOG]
-        np.add(scaled, 1.0, out=scaled)
-        np.log(scaled, out=scaled)
-        np.multiply(scaled, LOG2_E, out=scaled)
-        inexact = (slots[-1] > EXACT) | ~np.isfinite(found[:N_LOG].sum(axis=0))
+        formulas.compute(slots[:-1], found, scratch.temporaries[:, :n])
+        checked = found[formulas.CHECKED]
+        inexact = (slots[-1] > EXACT) | ~np.isfinite(checked).all(axis=0)
         if inexact.any():
             found[:, inexact] = 0.0
         return found.T
@@ -188,10 +186,11 @@ class Space:
         largest = _largest_number(slots.graph, ranges)
         limits = self.limits.of(self.target)
         limited = [slots.slots[name] for name in limits]
+        ordered = [slots.slots[name] for name in formulas.SLOT_ORDER]
         names = [d.name for d in decisions]
         return _Compiled(
             np.array([self._position[name] for name in names], np.intp),
-            compile_columns([*slots.columns(), largest], names),
+            compile_columns([*ordered, largest], names),
             compile_columns([*constraints, *limited, largest], names),
             (*limits.values(), EXACT),
             len(constraints),
@@ -216,7 +215,7 @@ class _Scratch:
         self.registers = np.empty((n_registers, rows))
         self.slots = np.empty((len(SLOTS) + 1, rows), np.float32)
         self.features = np.empty((len(FEATURES), rows), np.float32)
-        self.temporaries = np.empty((FORMULAS.n_registers, rows), np.float32)
+        self.temporaries = np.empty((formulas.PROGRAM.n_registers, rows), np.float32)
 
 
 def _inputs(compiled: _Compiled, values: Array) -> list[Any]:
@@ -232,13 +231,3 @@ def _by_sketch(population: Population) -> Iterator[tuple[int, Array]]:
 def _blocks(rows: Array) -> Iterator[Array]:
     for start in range(0, len(rows), BLOCK_ROWS):
         yield rows[start : start + BLOCK_ROWS]
-
-
-def _formulas() -> Program:
-    graph = ColumnGraph()
-    slots = {name: graph.input(name) for name in SLOTS}
-    return compile_columns([f.formula(slots) for f in FEATURES], SLOTS, direct=True)
-
-
-FORMULAS = _formulas()
-LOG2_E = 1.4426950408889634

@@ -2,7 +2,7 @@
 derive from it; to add a feature is to add a line here.
 
 A formula maps the slots of a candidate (`autosched.features.slots`) to a column. `scale` says how the model sees it:
-`log` as log2(1 + value), for amounts over many orders of magnitude; `plain` as it is, for shares and small counts.
+`log` as ln(1 + value), for amounts over many orders of magnitude; `plain` as it is, for shares and small counts.
 """
 
 from __future__ import annotations
@@ -25,17 +25,13 @@ SCHEMA_VERSION = "f1"
 
 @dataclass(frozen=True)
 class Feature:
-    """One feature: what it means, in which unit, and how it follows from the slots."""
+    """One feature: what it means, in which unit, and how it follows from the slots: a formula, or a slot's name."""
 
     name: str
     unit: str
     meaning: str
-    formula: Formula
+    formula: str | Formula
     scale: Scale = "log"
-
-
-def _slot(name: str) -> Formula:
-    return lambda s: s[name]
 
 
 def _ratio(above: str, below: str) -> Formula:
@@ -47,7 +43,7 @@ def _direct(
     group: str, unit: str, meanings: Mapping[str, str], scale: Scale = "log"
 ) -> list[Feature]:
     return [
-        Feature(f"{group}.{name}", unit, meaning, _slot(f"{group}.{name}"), scale)
+        Feature(f"{group}.{name}", unit, meaning, f"{group}.{name}", scale)
         for name, meaning in meanings.items()
     ]
 
@@ -97,7 +93,7 @@ def _chain() -> list[Feature]:
                 f"main.trips.{p}",
                 "count",
                 f"iterations of the loop with {where}",
-                _slot(f"main.trips.{p}"),
+                f"main.trips.{p}",
             )
         )
         found.append(
@@ -105,16 +101,14 @@ def _chain() -> list[Feature]:
                 f"main.footprint.{p}",
                 "bytes",
                 f"memory touched inside {where}",
-                _slot(f"main.footprint.{p}"),
+                f"main.footprint.{p}",
             )
         )
     for operand in OPERANDS[:2]:
-        for p in range(POSITIONS):
+        for p in range(1, 6):
             name = f"main.{operand}.footprint.{p}"
             found.append(
-                Feature(
-                    name, "bytes", f"part of the {operand} operand inside {p} loops", _slot(name)
-                )
+                Feature(name, "bytes", f"part of the {operand} operand inside {p} loops", name)
             )
     for p in range(1, POSITIONS):
         found.append(
@@ -142,32 +136,41 @@ def _operands() -> list[Feature]:
     found: list[Feature] = []
     for operand in OPERANDS:
         group, what = f"main.{operand}", f"the {operand} operand of the main statement"
-        found += _direct(
-            group,
-            "bytes",
-            {
-                "bytes": f"memory of {what} in all",
-                "pitch": f"distance between rows of {what}",
-                "step": f"move of {what} from one innermost iteration to the next",
-            },
-        )
-        found += _direct(
-            group, "elements", {"stride": f"stride of {what} along the vector, -1 unknown"}, "plain"
-        )
-        found += _direct(
-            group,
-            "share",
-            {
-                "conflict": f"rows of {what} used at once over the cache lines their sets can hold",
-                "pages": f"memory pages of {what} that the innermost loop touches",
-            },
-        )
-        for cache in CACHES:
-            name = f"{group}.traffic.{cache}"
-            found.append(
-                Feature(name, "bytes", f"{what} fetched into {cache.upper()}", _slot(name))
+        found += _direct(group, "bytes", {"bytes": f"memory of {what} in all"})
+        found += [
+            Feature(
+                f"{group}.traffic.{c}",
+                "bytes",
+                f"{what} fetched into {c.upper()}",
+                f"{group}.traffic.{c}",
             )
+            for c in CACHES
+        ]
+    for operand in OPERANDS[:2]:
+        found += _access(f"main.{operand}", f"the {operand} operand of the main statement")
     return found
+
+
+def _access(group: str, what: str) -> list[Feature]:
+    found = _direct(
+        group,
+        "bytes",
+        {
+            "pitch": f"distance between rows of {what}",
+            "step": f"move of {what} from one innermost iteration to the next",
+        },
+    )
+    found += _direct(
+        group, "elements", {"stride": f"stride of {what} along the vector, -1 unknown"}, "plain"
+    )
+    return found + _direct(
+        group,
+        "share",
+        {
+            "conflict": f"rows of {what} used at once over the cache lines their sets can hold",
+            "pages": f"memory pages of {what} that the innermost loop touches",
+        },
+    )
 
 
 def _sums() -> list[Feature]:
@@ -176,7 +179,7 @@ def _sums() -> list[Feature]:
             f"operations.{c}",
             "count",
             f"operations of class {c} executed",
-            _slot(f"operations.{c}"),
+            f"operations.{c}",
         )
         for c in CLASSES
     ]
@@ -233,17 +236,17 @@ def _memory() -> list[Feature]:
         for cache in CACHES:
             name = f"traffic.{role}.{cache}"
             found.append(
-                Feature(name, "bytes", f"{role} buffers fetched into {cache.upper()}", _slot(name))
+                Feature(name, "bytes", f"{role} buffers fetched into {cache.upper()}", name)
             )
         name = f"footprint.{role}"
-        found.append(Feature(name, "bytes", f"memory of {role} buffers touched", _slot(name)))
+        found.append(Feature(name, "bytes", f"memory of {role} buffers touched", name))
     for cache in CACHES:
         found.append(
             Feature(
                 f"span_bytes.{cache}",
                 "bytes",
                 f"bytes the busiest thread fetches into {cache.upper()}",
-                _slot(f"span_bytes.{cache}"),
+                f"span_bytes.{cache}",
             )
         )
         for p in (1, 2, 3):
@@ -425,12 +428,14 @@ _TABLE = [
     *_target(),
 ]
 
-FEATURES: tuple[Feature, ...] = tuple(
-    [f for f in _TABLE if f.scale == "log"] + [f for f in _TABLE if f.scale == "plain"]
+GROUPS: tuple[tuple[Feature, ...], ...] = tuple(
+    tuple(f for f in _TABLE if f.scale == scale and isinstance(f.formula, str) == direct)
+    for scale, direct in (("log", True), ("log", False), ("plain", False), ("plain", True))
 )
-"""Every feature, in the order of a row: logarithmic ones first, so that one call scales them all."""
+"""Logarithmic features that are a slot as it is, derived ones, plain derived ones, plain slots."""
 
-N_LOG = sum(1 for f in FEATURES if f.scale == "log")
+FEATURES: tuple[Feature, ...] = tuple(f for group in GROUPS for f in group)
+"""Every feature, in the order of a row."""
 
 
 def schema() -> str:

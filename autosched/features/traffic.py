@@ -19,6 +19,7 @@ from autosched.te.dtype import n_bytes
 from autosched.te.integer import Int, symbols
 
 USABLE_SHARE = 0.75
+OUT_OF_THE_WAY = 1e30
 
 
 @dataclass(eq=False)
@@ -34,13 +35,22 @@ class ScopeColumns:
 
 
 def read_scope(scope: Scope, graph: ColumnGraph) -> ScopeColumns:
-    """Columns of a scope and of everything inside it."""
+    """Columns of a scope and of everything inside it. A loop known to run once is as good as its body."""
+    while is_trivial(scope):
+        scope = scope.children[0]
     sizes = {b: n for b, n in scope.footprints().items() if not in_registers(b)}
     outside = scope.loops if scope.loop is None else scope.loops[:-1]
     found = _columns(scope, sizes, outside, scope.entries, graph)
     found.children = [read_scope(child, graph) for child in scope.children]
     found.children += [_read_statement(s, graph) for s in scope.statements]
     return found
+
+
+def is_trivial(scope: Scope) -> bool:
+    """True for a loop of constant extent 1 with one loop in it and nothing else."""
+    if scope.statements or len(scope.children) != 1:
+        return False
+    return scope.loop is None or (scope.loop.extent.is_constant and scope.loop.extent.value == 1)
 
 
 def _read_statement(statement: Statement, graph: ColumnGraph) -> ScopeColumns:
@@ -89,7 +99,11 @@ def changing(
 
 
 def traffic(root: ScopeColumns, cache_bytes: float, graph: ColumnGraph) -> dict[Buffer, Column]:
-    """Bytes of each buffer fetched into a cache of this size over the whole run of `root`."""
+    """Bytes of each buffer fetched into a cache of this size over the whole run of `root`.
+
+    Where a scope fits, its own fetches are fewer than those of all inside it, so the choice is a minimum over the
+    scopes that fit; one that does not is put out of the way.
+    """
     found = {b: root.bytes_of[b] * root.fetches[b] for b in root.bytes_of}
     if not root.children:
         return found
@@ -97,8 +111,8 @@ def traffic(root: ScopeColumns, cache_bytes: float, graph: ColumnGraph) -> dict[
     for child in root.children:
         for buffer, column in traffic(child, cache_bytes, graph).items():
             inside[buffer] = inside[buffer] + column if buffer in inside else column
-    fits = root.total.at_most(cache_bytes * USABLE_SHARE)
-    return {b: fits.choose(found[b], graph.maximum(inside[b], found[b])) for b in found}
+    overflow = graph.apply("lt", cache_bytes * USABLE_SHARE, root.total) * OUT_OF_THE_WAY
+    return {b: graph.minimum(found[b] + overflow, inside[b]) for b in found}
 
 
 def iterations(graph: ColumnGraph, columns: ScopeColumns) -> Column:
