@@ -1,0 +1,66 @@
+"""Tags on everything we start, and the sweep that ends what outlived its owner.
+
+A tag names the process it belongs to: "autosched-PID-STARTTIME-RANDOM". Every child carries it in its environment,
+every temporary folder in its name. What carries the tag of a process that is no more is a stray.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+TAG = re.compile(r"autosched-(\d+)-(\d+)-[0-9a-f]{8}")
+VARIABLE = b"AUTOSCHED_TAG="
+
+
+def fresh_tag() -> str:
+    """A tag that belongs to this process."""
+    pid = os.getpid()
+    return f"autosched-{pid}-{_start_time(pid)}-{secrets.token_hex(4)}"
+
+
+def tagged_processes(tag: str | None = None) -> Iterator[tuple[int, str]]:
+    """(pid, tag) of every process whose environment carries `tag`, or any tag of ours."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            for item in (entry / "environ").read_bytes().split(b"\0"):
+                found = item.removeprefix(VARIABLE).decode("ascii", "replace")
+                if item.startswith(VARIABLE) and TAG.fullmatch(found) and tag in (None, found):
+                    yield int(entry.name), found
+
+
+def sweep(folder: Path | None = None) -> int:
+    """Ends tagged processes and removes tagged folders whose owner is gone; how many there were."""
+    swept = 0
+    for pid, tag in tagged_processes():
+        if not _owner_lives(tag):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+                swept += 1
+    for entry in (folder or Path(tempfile.gettempdir())).glob("autosched-*"):
+        match = TAG.match(entry.name)
+        if match and not _owner_lives(match[0]):
+            shutil.rmtree(entry, ignore_errors=True)
+            swept += 1
+    return swept
+
+
+def _owner_lives(tag: str) -> bool:
+    match = TAG.fullmatch(tag)
+    return match is not None and _start_time(int(match[1])) == int(match[2])
+
+
+def _start_time(pid: int) -> int:
+    """Clock ticks between the host's start and the process's; 0 if there is no such process. Tells a process from a
+    later one with the same number."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    except (OSError, IndexError, ValueError):
+        return 0

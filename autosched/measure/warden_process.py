@@ -1,0 +1,77 @@
+"""The warden itself: the program of the small process between the tuner and what is not trusted.
+
+It takes one request at a time from its socket, runs it contained and answers. It ends when its tuner does.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from autosched.measure import linux
+from autosched.measure.channel import Channel, ChannelClosed
+from autosched.measure.containment import end_children, enter_namespaces
+
+Job = Callable[[dict[str, Any], list[int], int], tuple[dict[str, Any], list[int]]]
+"""(request, its files, the tuner's descriptor) -> (answer, its files); the files are closed afterwards."""
+
+
+def main(boot: dict[str, Any]) -> None:
+    """Enters the namespaces, begets the process that works in them, and ends with it."""
+    linux.die_with_parent()
+    enter_namespaces(network=False)
+    worker = os.fork()
+    if worker == 0:
+        linux.die_with_parent()
+        status = 1
+        try:
+            _serve(boot)
+            status = 0
+        finally:
+            end_children()
+            os._exit(status)
+    os.close(boot["socket"])
+    os.waitpid(worker, 0)
+    end_children()
+    os._exit(0)
+
+
+def _serve(boot: dict[str, Any]) -> None:
+    channel = Channel(socket.socket(fileno=boot["socket"]))
+    jobs = _jobs(boot)
+    channel.send({"ready": True})
+    while True:
+        try:
+            request, files = channel.receive()
+        except ChannelClosed:
+            return
+        answer, produced = jobs[request["job"]](request, files, channel.fileno())
+        for file in files:
+            os.close(file)
+        try:
+            channel.send(answer, produced)
+        except ChannelClosed:
+            return
+        for file in produced:
+            os.close(file)
+
+
+def _jobs(boot: dict[str, Any]) -> dict[str, Job]:
+    """The jobs of a role; only a runner pays for NumPy."""
+    if boot["role"] == "compiler":
+        from autosched.measure.compile_job import compile_source
+
+        return {"compile": compile_source}
+    from autosched.measure.kernel_job import KernelJobs
+
+    # Loaded here once, so that every child has it without opening a file.
+    runner = KernelJobs(ctypes.CDLL(boot["library"], use_errno=True), boot["journal"])
+    return {"measure": runner.measure, "side_by_side": runner.side_by_side}
+
+
+if __name__ == "__main__":
+    sys.exit("started by Warden, not by hand")
