@@ -87,7 +87,10 @@ class LocalBuilder:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -96,7 +99,9 @@ class LocalBuilder:
         if kernel.language != "c":
             raise ValueError(f"kernel {kernel.name}: {kernel.language} is not for this builder")
         if len(kernel.source) > MAX_SOURCE_BYTES:
-            return BuildResult(Outcome.COMPILE_ERROR, error=f"the source has {len(kernel.source)} characters")
+            return BuildResult(
+                Outcome.COMPILE_ERROR, error=f"the source has {len(kernel.source)} characters"
+            )
         limits = self._limits
         request = {
             "job": "compile",
@@ -147,16 +152,23 @@ class LocalBuilder:
         artefact = Artefact(kernel, shared_object, self.command())
         return BuildResult(Outcome.OK, artefact, log=log, build_seconds=seconds)
 
-    def _failure(self, answer: dict[str, Any], shared_object: bytes, kernel: Kernel) -> tuple[Outcome, str] | None:
+    def _failure(
+        self, answer: dict[str, Any], shared_object: bytes, kernel: Kernel
+    ) -> tuple[Outcome, str] | None:
         program = shlex.join(self._toolchain.command)
         if answer["kind"] == "deadline" or _used_up_its_time(answer):
             limit = f"{self._limits.wall_seconds:g} s, {self._limits.cpu_seconds} s of CPU"
             return Outcome.COMPILE_DEADLINE, f"{program} was ended at its deadline ({limit})"
         if answer["kind"] == "memory":
-            return Outcome.COMPILE_ERROR, f"{program} used more than {self._limits.memory_bytes} bytes of memory"
+            return (
+                Outcome.COMPILE_ERROR,
+                f"{program} used more than {self._limits.memory_bytes} bytes of memory",
+            )
         if answer["kind"] != "exited" or answer["status"] != 0:
             said = str(answer["output"]).strip().splitlines()
-            first = next((line for line in said if "error" in line), said[0] if said else "no output")
+            first = next(
+                (line for line in said if "error" in line), said[0] if said else "no output"
+            )
             return Outcome.COMPILE_ERROR, f"{program} {_how(answer)}: {first[:500]}"
         return _object_failure(shared_object, kernel, self._isa)
 
@@ -167,12 +179,18 @@ def _object_failure(shared_object: bytes, kernel: Kernel, isa: str) -> tuple[Out
     except NotAnObject as error:
         return Outcome.COMPILE_ERROR, f"the compiler's output is no shared object: {error}"
     missing = sorted({r.symbol for r in (*kernel.prepare, *kernel.regions)} - symbols)
-    return (Outcome.COMPILE_ERROR, f"the compiler's output lacks {', '.join(missing)}") if missing else None
+    return (
+        (Outcome.COMPILE_ERROR, f"the compiler's output lacks {', '.join(missing)}")
+        if missing
+        else None
+    )
 
 
 def _used_up_its_time(answer: dict[str, Any]) -> bool:
     """A driver reports its child's SIGXCPU in words and exits by itself."""
-    return (answer["kind"] == "signalled" and answer["status"] in (24, 9)) or "CPU time limit" in answer["output"]
+    return (
+        answer["kind"] == "signalled" and answer["status"] in (24, 9)
+    ) or "CPU time limit" in answer["output"]
 
 
 def _how(answer: dict[str, Any]) -> str:

@@ -34,7 +34,9 @@ def _defined(data: bytes, isa: str) -> Iterator[str]:
     header = _HEADER.unpack_from(data)
     kind, machine, sections_at = header[1], header[2], header[6]
     if data[4:6] != b"\x02\x01" or kind != _SHARED or machine != MACHINES[isa]:
-        raise NotAnObject(f"ELF class {data[4]}, type {kind}, machine {machine}: not a shared object for {isa}")
+        raise NotAnObject(
+            f"ELF class {data[4]}, type {kind}, machine {machine}: not a shared object for {isa}"
+        )
     size, count = header[11], header[12]
     sections = [_SECTION.unpack_from(data, sections_at + i * size) for i in range(count)]
     for section in sections:

@@ -9,6 +9,8 @@ reply, files = warden.ask({"job": "compile", ...}, seconds=20.0)
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import signal
 import socket
@@ -41,7 +43,14 @@ class WardenLost(Exception):
 class Warden:
     """Starts on first use, restarts after a loss. Not safe for use from two threads at once."""
 
-    def __init__(self, role: str, tag: str, *, threads_library: Path | None = None, journal: Path | None = None):
+    def __init__(
+        self,
+        role: str,
+        tag: str,
+        *,
+        threads_library: Path | None = None,
+        journal: Path | None = None,
+    ):
         """`role`: "compiler" or "runner"; `tag` marks every process below; `threads_library` is the pool's file."""
         self._boot = {
             "role": role,
@@ -60,7 +69,9 @@ class Warden:
         """Readable when an answer waits."""
         return self._running().fileno()
 
-    def ask(self, message: dict[str, Any], files: Sequence[int] = (), *, seconds: float) -> tuple[dict[str, Any], list[int]]:
+    def ask(
+        self, message: dict[str, Any], files: Sequence[int] = (), *, seconds: float
+    ) -> tuple[dict[str, Any], list[int]]:
         """Sends a request and waits for its answer, `seconds` and a grace at most. Raises WardenLost."""
         self.send(message, files)
         return self.receive(seconds)
@@ -100,10 +111,12 @@ class Warden:
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
         root = str(Path(autosched.__file__).parent.parent)
-        boot = {**self._boot, "socket": theirs.fileno(), "path": [root, *(p for p in sys.path if p)]}
+        boot = {
+            **self._boot,
+            "socket": theirs.fileno(),
+            "path": [root, *(p for p in sys.path if p)],
+        }
         with theirs:
-            import json
-
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-c", _BOOT, json.dumps(boot)],
                 pass_fds=[theirs.fileno()],
@@ -131,10 +144,8 @@ class Warden:
 
     def _kill(self) -> None:
         if self._process is not None:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
             self._process.wait()
 
 

@@ -27,7 +27,6 @@ typedef struct {
     pthread_t handle;
     int32_t index;
     int32_t cpu;
-    _Atomic int32_t thread_id;
 } worker;
 
 struct pool {
@@ -146,7 +145,6 @@ static void *worker_main(void *argument)
     worker *w = argument;
     pool *p = w->owner;
     uint32_t seen = 0;
-    atomic_store(&w->thread_id, (int32_t)syscall(SYS_gettid));
     for (;;) {
         wait_for_change(p, &p->phase, seen, &p->sleepers);
         seen = atomic_load_explicit(&p->phase, memory_order_acquire);
@@ -205,12 +203,11 @@ void pool_run(pool *p, const region *regions, int32_t count, void *const *scratc
     pthread_mutex_unlock(&p->turn);
 }
 
-void pool_workers(const pool *p, int32_t *thread_ids, int32_t *cpus)
+void pool_cpus(const pool *p, int32_t *cpus)
 {
     for (int32_t t = 1; t < p->threads; t++) {
         cpu_set_t set;
         int alone = !pthread_getaffinity_np(p->workers[t].handle, sizeof set, &set) && CPU_COUNT(&set) == 1;
-        thread_ids[t - 1] = atomic_load(&p->workers[t].thread_id);
         cpus[t - 1] = -1;
         for (int c = 0; alone && c < CPU_SETSIZE; c++)
             if (CPU_ISSET(c, &set))
@@ -282,7 +279,7 @@ pool *pool_create(int32_t threads, const int32_t *cpus, int64_t spin_nanoseconds
     p->shares = aligned_alloc(LINE, sizeof *p->shares * (size_t)threads);
     int32_t started = p->workers && p->shares ? start_workers(p, cpus) : 0;
     if (started == threads) {
-        pool_run(p, NULL, 0, NULL); /* every worker is up and known by its id */
+        pool_run(p, NULL, 0, NULL); /* every worker is up */
         return p;
     }
     stop_workers(p, started);

@@ -31,8 +31,8 @@ pool *pool_create(int32_t threads, const int32_t *cpus, int64_t spin_nanoseconds
    every worker and waits for its answer. */
 void pool_run(pool *p, const region *regions, int32_t count, void *const *scratch);
 
-/* The kernel's ids of the workers (threads 1 and up), and the CPU each is pinned to (-1: none). */
-void pool_workers(const pool *p, int32_t *thread_ids, int32_t *cpus);
+/* The CPU that each worker (threads 1 and up) is pinned to, read back from the system; -1: none. */
+void pool_cpus(const pool *p, int32_t *cpus);
 
 void pool_destroy(pool *p);
 
