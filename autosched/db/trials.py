@@ -22,7 +22,13 @@ from autosched.db.rows import (
 from autosched.db.schema import RunRow, TaskRow, TrialRow
 from autosched.records.outcome import Outcome
 from autosched.records.record import Measurement, Trial
-from autosched.records.rules import UNMEASURED, fresh_trials, lost_measurement, may_reuse
+from autosched.records.rules import (
+    UNMEASURED,
+    culprit_of,
+    fresh_trials,
+    lost_measurement,
+    may_reuse,
+)
 from autosched.records.store import MeasurementRow
 
 Setting = tuple[str, str, str]
@@ -188,14 +194,14 @@ def close(connection: Connection, task_id: str, number: int, measurement: Measur
 
 
 def resend(connection: Connection, task_id: str, attempts: int) -> tuple[Trial, ...]:
-    """Open trials to their next attempt, or to `lost` after the last."""
+    """Open trials to their next attempt; the culprit, if there is one, to `lost`."""
     setting_of(connection, task_id)
     is_open = (TrialRow.task_id == task_id) & TrialRow.outcome.is_(None)
-    spent = select(TrialRow.number, TrialRow.attempt).where(is_open, TrialRow.attempt >= attempts)
-    for number, attempt in connection.execute(spent).all():
-        close(connection, task_id, number, lost_measurement(attempt))
-    connection.execute(update(TrialRow).where(is_open).values(attempt=TrialRow.attempt + 1))
     wanted = select_trials().where(is_open).order_by(TrialRow.number)
+    culprit = culprit_of([trial_of(row) for row in connection.execute(wanted)], attempts)
+    connection.execute(update(TrialRow).where(is_open).values(attempt=TrialRow.attempt + 1))
+    if culprit is not None:
+        close(connection, task_id, culprit.number, lost_measurement(culprit.attempt))
     return tuple(trial_of(row) for row in connection.execute(wanted))
 
 

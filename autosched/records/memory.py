@@ -20,6 +20,7 @@ from autosched.records.rules import (
     better_calibration,
     check_confirmation,
     check_round,
+    culprit_of,
     fresh_trials,
     lost_measurement,
     may_reuse,
@@ -121,13 +122,12 @@ class MemoryStore:
     def resend(self, task_id: str, *, attempts: int = MAX_ATTEMPTS) -> tuple[Trial, ...]:
         with self._lock:
             task = self._tasks[task_id]
-            for trial in self.trials(task_id):
-                if not trial.is_open:
-                    continue
-                if trial.attempt < attempts:
-                    task.trials[trial.number] = replace(trial, attempt=trial.attempt + 1)
-                else:
-                    self.close(task_id, trial.number, lost_measurement(trial.attempt))
+            is_open = [t for t in self.trials(task_id) if t.is_open]
+            culprit = culprit_of(is_open, attempts)
+            for trial in is_open:
+                task.trials[trial.number] = replace(trial, attempt=trial.attempt + 1)
+            if culprit is not None:
+                self.close(task_id, culprit.number, lost_measurement(culprit.attempt))
             return tuple(t for t in self.trials(task_id) if t.is_open)
 
     def close(self, task_id: str, number: int, measurement: Measurement) -> bool:

@@ -143,6 +143,12 @@ def fresh_trials(
     return tuple(fresh)
 
 
+def culprit_of(open_trials: Sequence[Trial], attempts: int) -> Trial | None:
+    """The one that a holder's repeated deaths are laid to: of those that have had all their attempts the first, for
+    they are measured in that order. Never a default, without which a task is worth nothing."""
+    return next((t for t in open_trials if t.attempt >= attempts and t.number > 0), None)
+
+
 def lost_measurement(attempts: int) -> Measurement:
     """What closes a trial whose holders all died."""
     return Measurement(Outcome.LOST, error=f"the process that had it died, {attempts} times in all")

@@ -147,8 +147,9 @@ class TuningStore(Protocol):
         ...
 
     def resend(self, task_id: str, *, attempts: int = MAX_ATTEMPTS) -> tuple[Trial, ...]:
-        """Raise every open trial of a task to its next attempt, for a holder that died while it had them; one that
-        has had `attempts` is closed as `lost` instead. Returns those still open."""
+        """Raise every open trial of a task to its next attempt, for a holder that died while it had them. The first
+        of those that have had `attempts`, trial 0 excepted, is closed as `lost`: a death has one culprit at most.
+        Returns those still open."""
         ...
 
     def close(self, task_id: str, number: int, measurement: Measurement) -> bool:

@@ -241,16 +241,19 @@ class TrialContract:
         assert stored.derivation[0]["arguments"] == {"levels": [1, 2]}
         assert stored.structure_key == given.structure_key
 
-    def test_resend_raises_the_attempt_then_gives_up(self, store: Store) -> None:
+    def test_resend_raises_the_attempt_then_gives_up_one(self, store: Store) -> None:
         task_id = open_task(store)
-        store.propose(task_id, 0, [trial(task_id, n) for n in range(2)])
-        store.close(task_id, 0, ok())
-        assert [(t.number, t.attempt) for t in store.resend(task_id)] == [(1, 2)]
-        assert [(t.number, t.attempt) for t in store.resend(task_id)] == [(1, 3)]
-        assert store.resend(task_id) == ()
-        finished = store.trials(task_id)[1].measurement
-        assert finished is not None
-        assert finished.outcome is Outcome.LOST
+        store.propose(task_id, 0, [trial(task_id, n) for n in range(4)])
+        store.close(task_id, 1, ok())
+        for attempt in (2, 3):
+            again = [(t.number, t.attempt) for t in store.resend(task_id)]
+            assert again == [(0, attempt), (2, attempt), (3, attempt)]
+        assert [t.number for t in store.resend(task_id)] == [0, 3], "one death, one culprit"
+        lost = store.trials(task_id)[2].measurement
+        assert lost is not None
+        assert lost.outcome is Outcome.LOST
+        assert [t.number for t in store.resend(task_id)] == [0], "a default is never given up"
+        assert store.trials(task_id)[1].measurement == ok()
 
     def test_replay_changes_no_outcome(self, store: Store) -> None:
         task_id = measured_task(store, [100.0])

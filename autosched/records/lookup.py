@@ -1,0 +1,161 @@
+"""The best known configuration for a workload on a machine: a pure function of the request and what is stored.
+
+The first row that holds, and in it the nearest winner, is the answer:
+
+| match | workload | target | toolchain | generated text |
+|---|---|---|---|---|
+| exact | same | same | same, or none asked | what the candidate gives now is what was timed |
+| compatible | same | code made for the stored one runs on the asked one | any | the candidate still gives a text |
+| nearest | same, or same but for extents | same kind | any | any: values are to be adapted |
+| default | none of these is stored | | | |
+
+Winners are replayed in the order of their distance, until one gives a text.
+
+Distance: |log2| of the ratio of each differing number of the target and of each extent, plus 1 for any other differing
+field, for another toolchain and for another text; an exact answer has 0, a default an infinite one. Equally near ones
+are told apart by their time, then by trial id, so that an unrelated insert never changes an answer. Whether code runs
+is `target.obstacles`: kind, instruction set and features decide, sizes and threads do not.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from autosched.errors import InvalidInput
+from autosched.records.catalog import Catalog
+from autosched.records.family import extents, family_key, shape_distance
+from autosched.records.store import BestRecord
+from autosched.target.compare import differences, obstacles
+from autosched.target.files import parse_target
+from autosched.target.target import Target
+
+Match = Literal["exact", "compatible", "nearest", "default"]
+
+Replay = Callable[[BestRecord], str | None]
+"""The digest of the text that a winner's candidate gives with this version; None if it gives none any more."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """What is asked. No `toolchain_key` means any. `workload_text` (canonical te) finds other shapes of a workload that
+    was never stored. `space_version` is ours: where nothing is replayed, a winner of another version may give another
+    text."""
+
+    workload_key: str
+    target: Target
+    toolchain_key: str | None = None
+    workload_text: str = ""
+    space_version: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`best` is None for a default alone. `reason` is one sentence for a person."""
+
+    match: Match
+    reason: str
+    distance: float
+    best: BestRecord | None = None
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A stored winner seen from the query: what differs, and how far that is."""
+
+    best: BestRecord
+    differs: tuple[str, ...]
+    hinders: tuple[str, ...]
+    distance: float
+
+    @property
+    def rank(self) -> tuple[float, float, str]:
+        return self.distance, self.best.timing.median_seconds, self.best.trial_id
+
+
+def lookup(catalog: Catalog, query: Query, replay: Replay | None = None) -> Answer:
+    """The answer by the table above."""
+    winners = _ranked(_seen(catalog, query, best) for best in catalog.best(query.workload_key))
+    for found in winners:
+        answer = None if found.hinders else _same_workload(query, found, replay)
+        if answer is not None:
+            return answer
+    others = _ranked([*winners, *_other_shapes(catalog, query)])
+    near = next((f for f in others if f.best.workload_key != query.workload_key or f.hinders), None)
+    if near is not None:
+        why = "; ".join((*near.hinders, *near.differs))
+        return Answer("nearest", f"values of a near winner: {why}", near.distance, near.best)
+    if winners:
+        return Answer("default", "no stored candidate gives a text with this version", math.inf)
+    return Answer("default", "no winner of this workload or of its shapes is stored", math.inf)
+
+
+def _ranked(found: Sequence[_Found | None] | Iterator[_Found | None]) -> list[_Found]:
+    return sorted((f for f in found if f is not None), key=lambda f: f.rank)
+
+
+def _seen(catalog: Catalog, query: Query, best: BestRecord) -> _Found | None:
+    """None if the stored target is of another kind, or is not known well enough to compare."""
+    stored = _stored_target(catalog, best.target_key)
+    if stored is None or stored.kind != query.target.kind:
+        return None
+    hinders = obstacles(stored, query.target)
+    differs = [d for d in differences(stored, query.target) if d not in hinders]
+    distance = _target_distance(stored, query.target)
+    if query.toolchain_key not in {None, best.toolchain_key}:
+        differs.append(f"toolchain: have {query.toolchain_key}, need {best.toolchain_key}")
+        distance += 1
+    return _Found(best, tuple(differs), tuple(hinders), distance)
+
+
+def _same_workload(query: Query, found: _Found, replay: Replay | None) -> Answer | None:
+    """Exact or compatible; None if the candidate gives no text any more."""
+    best, differs, distance = found.best, found.differs, found.distance
+    if replay is not None:
+        digest = replay(best)
+        if digest is None:
+            return None
+        if digest != best.source_digest:
+            differs, distance = (*differs, "its candidate gives another text now"), distance + 1
+    elif best.space_version != query.space_version:
+        version = f"it is of space version {best.space_version!r}, and its text was not replayed"
+        differs, distance = (*differs, version), distance + 1
+    if differs:
+        return Answer("compatible", "; ".join(differs), distance, best)
+    return Answer("exact", "same workload, target, toolchain and text", 0.0, best)
+
+
+def _other_shapes(catalog: Catalog, query: Query) -> Iterator[_Found]:
+    """Winners of other workloads of the family."""
+    text = query.workload_text or catalog.workload_text(query.workload_key)
+    if not text:
+        return
+    for best in catalog.family_best(family_key(text)):
+        other = catalog.workload_text(best.workload_key)
+        found = _seen(catalog, query, best)
+        if best.workload_key == query.workload_key or other is None or found is None:
+            continue
+        shape = f"extents: have {extents(text)}, need {extents(other)}"
+        distance = found.distance + shape_distance(text, other)
+        yield _Found(best, (shape, *found.differs), found.hinders, distance)
+
+
+def _stored_target(catalog: Catalog, key: str) -> Target | None:
+    try:
+        return parse_target(json.dumps(dict(catalog.target(key) or {})), key)
+    except InvalidInput:
+        return None
+
+
+def _target_distance(stored: Target, asked: Target) -> float:
+    pairs = zip(asdict(stored).values(), asdict(asked).values(), strict=True)
+    return sum(_field_distance(a, b) for a, b in pairs if a != b)
+
+
+def _field_distance(a: object, b: object) -> float:
+    if isinstance(a, int) and isinstance(b, int):
+        return abs(math.log2(max(a, 0.5)) - math.log2(max(b, 0.5)))
+    return 1.0
