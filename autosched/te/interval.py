@@ -82,22 +82,25 @@ def fold(expression: Int, ranges: Ranges, memo: dict[Int, Int] | None = None) ->
     min(m, 4) -> 4 where m >= 4;  (8*a + b) / 8 -> a and (8*a + b) % 8 -> b where 0 <= b < 8;
     a comparison known to hold -> 1.  The value under every assignment within `ranges` is unchanged.
     """
-    memo = {} if memo is None else memo
+    return _fold(expression, ranges, {} if memo is None else memo, {})
+
+
+def _fold(expression: Int, ranges: Ranges, memo: dict[Int, Int], known: dict[Int, Interval]) -> Int:
     found = memo.get(expression)
-    if found is not None:
-        return found
-    result = _fold(expression, ranges, memo)
-    memo[expression] = result
-    return result
+    if found is None:
+        found = memo[expression] = _fold_new(expression, ranges, memo, known)
+    return found
 
 
-def _fold(expression: Int, ranges: Ranges, memo: dict[Int, Int]) -> Int:
-    low, high = interval(expression, ranges)
+def _fold_new(
+    expression: Int, ranges: Ranges, memo: dict[Int, Int], known: dict[Int, Interval]
+) -> Int:
+    low, high = interval(expression, ranges, known)
     if low == high:
         return as_int(low)
     if not expression.args:
         return expression
-    args = [fold(a, ranges, memo) for a in expression.args]
+    args = [_fold(a, ranges, memo, known) for a in expression.args]
     result = rebuilt(expression.op, *args)
     if result.op in ("add", "mul"):
         return from_linear(*linear(result))

@@ -17,7 +17,7 @@ from autosched.codegen.c.scope import sum_text
 from autosched.nest.nodes import Buffer
 from autosched.te.integer import Int, as_int, evaluate, substitute
 from autosched.te.integer import symbols as symbols_of
-from autosched.te.interval import fold, linear
+from autosched.te.interval import fold, from_linear, linear
 
 
 @dataclass(frozen=True)
@@ -69,23 +69,36 @@ class Address:
         return sum_text([self.base], self.constant)
 
 
+def flat_terms(
+    printing: Printing, buffer: Buffer, indices: tuple[Int, ...]
+) -> tuple[dict[Int, int], int]:
+    """The flattened address as a linear form {atom: coefficient}, constant."""
+    terms: dict[Int, int] = {}
+    constant = 0
+    for index, stride in zip(indices, printing.strides(buffer), strict=True):
+        concrete = printing.scope.concrete(index)
+        factor = stride.value if stride.is_constant else 1
+        more, offset = linear(concrete if stride.is_constant else concrete * stride)
+        constant += factor * offset
+        for atom, f in more.items():
+            terms[atom] = terms.get(atom, 0) + factor * f
+    return {a: f for a, f in terms.items() if f}, constant
+
+
 class MemoryAccess:
     def __init__(self, printing: Printing, buffer: Buffer, indices: tuple[Int, ...]) -> None:
         self._printing = printing
         self._scope = printing.scope
         self._buffer = buffer
-        flat = as_int(0)
-        for index, stride in zip(indices, printing.strides(buffer), strict=True):
-            flat = flat + self._scope.concrete(index) * stride
-        self._flat = fold(flat, self._scope.ranges)
         open_lanes = self._scope.lanes.symbols
-        self.lanes = symbols_of(self._flat) & open_lanes
-        terms, self._constant = linear(self._flat)
-        self._lane_terms = [(a, f) for a, f in terms.items() if a in open_lanes]
+        terms, self._constant = flat_terms(printing, buffer, indices)
         rest = [(a, f) for a, f in terms.items() if a not in open_lanes]
-        self._is_linear = not any(symbols_of(a) & open_lanes for a, _ in rest)
+        hidden = frozenset[Int]().union(*(symbols_of(a) for a, _ in rest if a.args)) & open_lanes
+        self._lane_terms = [(a, f) for a, f in terms.items() if a in open_lanes]
+        self.lanes = hidden | {a for a, _ in self._lane_terms}
+        self._is_linear = not hidden
+        self._flat = as_int(0) if self._is_linear else from_linear(terms, self._constant)
         self._base = self._terms_text(rest)
-        self._gathered: dict[int, str] = {}
 
     def _terms_text(self, terms: list[tuple[Int, int]]) -> str:
         return " + ".join(self._scope.term(a, f) for a, f in terms)
@@ -222,24 +235,35 @@ class RegisterAccess:
         self._printing = printing
         self.register = register
         self._indices = tuple(printing.scope.concrete(i) for i in indices)
+        self._linear = [linear(i) for i in self._indices]
         used = frozenset[Int]().union(*(symbols_of(i) for i in self._indices))
         self.lanes = used & printing.scope.lanes.symbols
 
     def index(self, point: Point) -> tuple[int, ...]:
-        memo: dict[Int, int] = {}
-        return tuple(evaluate(i, point.values, memo) for i in self._indices)
+        """The element at a point's first lane."""
+        values = point.values
+        try:
+            return tuple(
+                constant + sum(f * values[atom] for atom, f in terms.items())
+                for terms, constant in self._linear
+            )
+        except KeyError:
+            return tuple(evaluate(i, values) for i in self._indices)
 
     def _whole(self, point: Point) -> str | None:
         """The variable that holds exactly the chunk, if one does."""
         chunk = point.chunk
-        if chunk is None or chunk.symbol not in self.lanes:
+        if chunk is None or chunk.symbol not in self.lanes or not self._runs_along(chunk.symbol):
             return None
-        index, d = self.index(point), self.register.vector_dimension
-        neighbour = tuple(x + (i == d) for i, x in enumerate(index))
-        if d < 0 or self.index(point.lane(1)) != neighbour:
-            return None
-        name, width, lane = self.register.variable(index)
+        name, width, lane = self.register.variable(self.index(point))
         return name if lane == 0 and width == chunk.width else None
+
+    def _runs_along(self, symbol: Int) -> bool:
+        """Whether a step of the vector lane is a step of the dimension that vectors run along."""
+        steps = [terms.get(symbol, 0) for terms, _ in self._linear]
+        nested = any(a.args and symbol in symbols_of(a) for terms, _ in self._linear for a in terms)
+        expected = [int(d == self.register.vector_dimension) for d in range(len(steps))]
+        return steps == expected and not nested
 
     def load(self, point: Point, *, inline: bool = False) -> str:
         chunk = point.chunk

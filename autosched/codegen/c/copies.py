@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from autosched.codegen.c.accesses import access, computed_dtype
+from autosched.codegen.c.accesses import access, computed_dtype, flat_terms
 from autosched.codegen.c.lanes import Chunk, Lanes, Point
 from autosched.codegen.c.loops import Span, counted
 from autosched.codegen.c.printing import Printing
@@ -36,7 +36,7 @@ from autosched.te.integer import (
     symbol,
 )
 from autosched.te.integer import symbols as symbols_of
-from autosched.te.interval import fold, linear
+from autosched.te.interval import linear
 
 ONLY = CopyAxis(symbol("only", "index"), as_int(1), as_int(1), Count())
 """The innermost axis of a copy of one element."""
@@ -208,10 +208,7 @@ class _Row:
         return target == 1 and all(s in (0, 1) for s in steps)
 
     def _coefficient(self, buffer: Buffer, indices: tuple[Int, ...]) -> int | None:
-        flat = as_int(0)
-        for index, stride in zip(indices, self._printing.strides(buffer), strict=True):
-            flat = flat + self._scope.concrete(index) * stride
-        terms, _ = linear(fold(flat, self._scope.ranges))
+        terms, _ = flat_terms(self._printing, buffer, indices)
         step = terms.pop(self._axis.var, 0)
         return None if any(self._axis.var in symbols_of(a) for a in terms) else step
 

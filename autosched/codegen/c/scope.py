@@ -22,7 +22,8 @@ class Scope:
     def __init__(self, values: Mapping[Int, int], open_symbols: tuple[Int, ...] = ()) -> None:
         self._values = {s: as_int(v) for s, v in values.items()}
         self._memo: dict[Int, Int] = {}
-        self._folded: dict[Int, Int] = {}
+        self._given: dict[Int, tuple[Int, tuple[Int, ...]]] = {}
+        self._folded: dict[tuple[Int | Interval | None, ...], Int] = {}
         self.ranges: dict[Int, Interval] = dict.fromkeys(open_symbols, (1, UNBOUNDED[1]))
         self.lanes: Lanes = NO_LANES
         self._names: dict[Int, str] = {}
@@ -30,10 +31,21 @@ class Scope:
 
     def concrete(self, expression: Int) -> Int:
         """The expression with decisions put in and everything folded that the open ranges decide."""
-        found = self._folded.get(expression)
+        if expression.is_constant:
+            return expression
+        given, named = self._bound_to_values(expression)
+        key = (given, *(self.ranges.get(s) for s in named))
+        found = self._folded.get(key)
+        if found is None:
+            found = self._folded[key] = fold(given, self.ranges)
+        return found
+
+    def _bound_to_values(self, expression: Int) -> tuple[Int, tuple[Int, ...]]:
+        """The expression with decisions put in, and the symbols that are left."""
+        found = self._given.get(expression)
         if found is None:
             given = substitute(expression, self._values, self._memo)
-            found = self._folded[expression] = fold(given, self.ranges)
+            found = self._given[expression] = given, tuple(symbols_of(given))
         return found
 
     def interval(self, expression: Int) -> Interval:
@@ -90,10 +102,10 @@ class Scope:
     @contextmanager
     def bound(self, ranges: Mapping[Int, Interval]) -> Iterator[None]:
         """With these ranges known."""
-        before, folded = self.ranges, self._folded
-        self.ranges, self._folded = {**before, **ranges}, {}
+        before = self.ranges
+        self.ranges = {**before, **ranges}
         yield
-        self.ranges, self._folded = before, folded
+        self.ranges = before
 
     @contextmanager
     def with_lanes(self, lanes: Lanes) -> Iterator[None]:
