@@ -76,6 +76,16 @@ def least_seconds(
     return max(operations / peak, output_bytes / nearest) / DISBELIEF
 
 
+def calibration_values(calibration: Calibration) -> dict[str, float]:
+    """As flat named numbers, for storing beside a target."""
+    values: dict[str, float] = {}
+    for entry in calibration.entries:
+        values[f"operations_per_second.{entry.threads}"] = entry.operations_per_second
+        for level in entry.levels:
+            values[f"bytes_per_second.{level.name}.{entry.threads}"] = level.bytes_per_second
+    return values
+
+
 def merge(first: Calibration, second: Calibration) -> Calibration:
     """The best value seen of each kind: whatever disturbs a measurement makes it smaller."""
     by_threads = {e.threads: e for e in first.entries}
