@@ -6,9 +6,8 @@ Revisions are numbered 0001, 0002, ...; a database of a later one than ours is r
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from alembic import command
-from alembic.config import Config
 from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 
@@ -17,6 +16,9 @@ from autosched.db.engine import open_engine, write
 from autosched.db.location import database_url, printable
 from autosched.db.schema import Table
 from autosched.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 HEAD = "0001"
 """The revision that `schema` describes."""
@@ -45,6 +47,8 @@ def upgrade_engine(engine: Engine) -> str:
         if connection.dialect.name == "postgresql":
             connection.execute(text("select pg_advisory_xact_lock(:n)"), {"n": _LOCK_NUMBER})
         before = _checked_revision(connection)
+        from alembic import command  # takes a third of a second, and most databases are up to date
+
         try:
             command.upgrade(migration_config(connection), HEAD)
         except DBAPIError as error:
@@ -63,6 +67,8 @@ def current_revision(connection: Connection) -> str:
 
 def migration_config(connection: Connection) -> Config:
     """Alembic's configuration over our scripts and this connection."""
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(scripts_directory()).replace("%", "%%"))
     config.attributes["connection"] = connection
