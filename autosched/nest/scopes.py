@@ -118,11 +118,12 @@ class Scope:
     def footprints(self) -> dict[Buffer, Int]:
         """Elements of each buffer touched by one run of the scope, united over its statements."""
         reach = Reach(self.inner_extents())
-        accesses: dict[Buffer, list[Access]] = {}
+        distinct: dict[Buffer, dict[tuple[object, ...], Access]] = {}
         for statement in self.below():
             for access in statement.accesses:
-                accesses.setdefault(access.buffer, []).append(access)
-        return {buffer: footprint(found, reach) for buffer, found in accesses.items()}
+                same = (access.indices, access.tile)
+                distinct.setdefault(access.buffer, {}).setdefault(same, access)
+        return {buffer: footprint(found.values(), reach) for buffer, found in distinct.items()}
 
 
 @dataclass(frozen=True, eq=False)
