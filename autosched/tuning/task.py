@@ -14,8 +14,8 @@ from autosched.te.workload import Workload
 from autosched.tuning import progress
 from autosched.tuning.budget import Progress
 from autosched.tuning.check import Reference, make_check
-from autosched.tuning.proposal import Policy
 from autosched.tuning.codebook import Codebook
+from autosched.tuning.proposal import Policy
 
 
 @dataclass(frozen=True, eq=False)
