@@ -6,7 +6,7 @@ Definitions of reuse and elementwise match follow Ansor's (see the paper's secti
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import lru_cache
 
 from autosched.te.expr import Binary, Expr, Load, Select, Unary, index_symbols, loads
 from autosched.te.integer import Int, as_int, substitute, symbols
@@ -18,7 +18,7 @@ def stage_symbols(stage: Stage) -> frozenset[Int]:
     return frozenset(a.symbol for a in (*stage.axes, *stage.reduce_axes))
 
 
-@cache
+@lru_cache(maxsize=4096)
 def has_reuse(stage: Stage) -> bool:
     """A reduction in which some operand leaves out a spatial axis (of extent over 1): its elements are used again."""
     if not stage.is_reduction:
@@ -31,7 +31,7 @@ def _is_one(extent: Int) -> bool:
     return extent.is_constant and extent.value == 1
 
 
-@cache
+@lru_cache(maxsize=4096)
 def operands(stage: Stage) -> tuple[Expr, ...]:
     """The parts of a stage's values that can be packed: the largest subexpressions that read memory and do not
     depend on every axis, and else the guarded or plain loads."""

@@ -94,5 +94,5 @@ def _sketch(workload: Workload, plan: Plan, target: Target) -> Sketch:
         lowered.nest,
         lowered.decisions,
         lowered.constraints,
-        seeds(lowered.decisions, lowered.constraints, target),
+        seeds(lowered, plan, target),
     )

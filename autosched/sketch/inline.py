@@ -7,10 +7,13 @@ Legal for any stage without a reduction. The result is again a workload, with th
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from autosched.te.expr import Expr, Load, cast, substitute_indices, transform
 from autosched.te.workload import Stage, Tensor, Workload, stage_tensors
 
 
+@lru_cache(maxsize=256)
 def inlined(workload: Workload, names: frozenset[str]) -> Workload:
     """The workload with the named stages computed where they are read."""
     if not names:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from autosched.nest.nodes import Buffer, Nest, Role
+from autosched.nest.nodes import Buffer, Nest
+from autosched.nest.nodes import Role as BufferRole
 from autosched.sketch.analysis import axis_by_name, common_axes
 from autosched.sketch.inline import inlined
 from autosched.sketch.lower.group import lower_group
 from autosched.sketch.lower.scope import Home, home_key
-from autosched.sketch.lower.space import Space, ladder, largest
+from autosched.sketch.lower.space import Role, Space, ladder, largest
 from autosched.sketch.lower.split import PART, Chunk, split_reduction
 from autosched.sketch.lower.state import Group, Lowering
 from autosched.sketch.plan import Plan
@@ -28,6 +30,7 @@ class Lowered:
     nest: Nest
     decisions: tuple[Decision, ...]
     constraints: tuple[Int, ...]
+    roles: Mapping[str, Role]
 
 
 def lower(workload: Workload, plan: Plan, target: Target) -> Lowered:
@@ -50,7 +53,7 @@ def lower(workload: Workload, plan: Plan, target: Target) -> Lowered:
         tuple(lowering.regions),
         _sizes(whole),
     )
-    return Lowered(nest, space.decisions, space.constraints)
+    return Lowered(nest, space.decisions, space.constraints, space.roles)
 
 
 def _sizes(workload: Workload) -> tuple[Int, ...]:
@@ -73,12 +76,12 @@ def _split(
         (stage,) = (s for s in workload.stages if s.name == name)
         step = target.lanes(n_bytes(stage.values[0].dtype)) * CHUNK_VECTORS
         most = -(-largest(axis_by_name(stage, stage_plan.split).extent) // step)
-        length = space.decide(f"{name}.{stage_plan.split}.c", ladder(min(most, 2048))) * step
+        length = space.decide(Role("c", stage, stage_plan.split), ladder(min(most, 2048))) * step
         workload, chunks[name + PART] = split_reduction(workload, name, stage_plan.split, length)
     return workload, chunks
 
 
-def _external(lowering: Lowering, tensor: Tensor, role: Role) -> Buffer:
+def _external(lowering: Lowering, tensor: Tensor, role: BufferRole) -> Buffer:
     buffer = Buffer(tensor.name, tensor.shape, tensor.dtype, "global", role)
     lowering.homes.setdefault(home_key(tensor), Home(buffer))
     return buffer

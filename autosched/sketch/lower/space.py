@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from autosched.sketch.sketch import Decision
 from autosched.te.integer import Int, as_int
+from autosched.te.workload import Stage
 
 LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048)
 LARGEST = LADDER[-1]
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a decision is for: which number of which axis of which stage. Kinds by the end of the decision's name:
+    r lanes, m units inside the reduction tile, o units outside it, t reduction tile, u unroll, c chunk."""
+
+    kind: str
+    stage: Stage
+    axis: str
 
 
 class Space:
@@ -14,15 +27,18 @@ class Space:
 
     def __init__(self) -> None:
         self._decisions: dict[str, Decision] = {}
+        self._roles: dict[str, Role] = {}
         self._constraints: dict[Int, None] = {}
 
-    def decide(self, name: str, domain: tuple[int, ...]) -> Int:
+    def decide(self, role: Role, domain: tuple[int, ...]) -> Int:
         """The symbol of a decision; the number itself where there is only one."""
+        name = f"{role.stage.name}.{role.axis}.{role.kind}"
         values = tuple(sorted(set(domain)))
         if not values:
             raise ValueError(f"decision {name!r} has an empty domain")
         if len(values) == 1:
             return as_int(values[0])
+        self._roles[name] = role
         known = self._decisions.setdefault(name, Decision(name, values))
         if known.domain != values:
             raise ValueError(f"decision {name!r} has two domains: {known.domain}, {values}")
@@ -38,6 +54,11 @@ class Space:
     @property
     def decisions(self) -> tuple[Decision, ...]:
         return tuple(self._decisions[n] for n in sorted(self._decisions))
+
+    @property
+    def roles(self) -> dict[str, Role]:
+        """What each decision is for, by its name."""
+        return dict(self._roles)
 
     @property
     def constraints(self) -> tuple[Int, ...]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from autosched.nest.nodes import ONE
-from autosched.sketch.analysis import has_reuse, phase_axes
+from autosched.sketch.analysis import has_reuse, operands, phase_axes
 from autosched.sketch.lower.axis import ZERO, ReduceTiling, SpatialTiling, index
-from autosched.sketch.lower.space import Space, ladder, largest
+from autosched.sketch.lower.space import Role, Space, ladder, largest
 from autosched.sketch.lower.state import Group, Lowering
 from autosched.te.dtype import n_bytes
+from autosched.te.expr import index_symbols
 from autosched.te.integer import Int, as_int, ceil_div, equal, less_equal, select
 from autosched.te.workload import Axis, Stage
 
@@ -45,16 +46,16 @@ def _lead_tiling(lowering: Lowering, group: Group, stage: Stage, position: int) 
         par = index(f"{group.name}.{position}.p") if shared else ZERO
         whole = ONE if shared else extent
         return SpatialTiling(name, extent, par, whole, ONE, ONE, whole)
-    lanes = space.decide(f"{name}.r", _lane_domain(lowering, stage, axis))
+    lanes = space.decide(Role("r", stage, axis.name), _lane_domain(lowering, stage, axis))
     n = largest(extent)
     tiled = has_reuse(stage)
-    inner = space.decide(f"{name}.m", ladder(min(n, 64))) if tiled else ONE
+    inner = space.decide(Role("m", stage, axis.name), ladder(min(n, 64))) if tiled else ONE
     step = lanes * inner
     if not shared:
         return SpatialTiling(name, extent, ZERO, extent, lanes, inner, ceil_div(extent, step))
     inmost = position >= group.n_shared - 2
     outer_domain = ladder(min(n, 32 if tiled else 512)) if tiled or inmost else (1,)
-    outer = space.decide(f"{name}.o", outer_domain)
+    outer = space.decide(Role("o", stage, axis.name), outer_domain)
     par = index(f"{group.name}.{position}.p")
     return SpatialTiling(name, extent, par, step * outer, lanes, inner, outer)
 
@@ -65,16 +66,26 @@ def _is_chunk(lowering: Lowering, stage: Stage, axis: Axis) -> bool:
 
 
 def _lane_domain(lowering: Lowering, stage: Stage, axis: Axis) -> tuple[int, ...]:
-    n = largest(axis.extent)
-    if axis.name == lowering.stage_plan(stage).vector:
+    n, vector = largest(axis.extent), lowering.stage_plan(stage).vector
+    if axis.name == vector:
         width = lowering.target.lanes(n_bytes(stage.values[0].dtype))
         most = 4 if stage.is_reduction else 8
         return tuple(width * i for i in (1, 2, 3, 4, 6, 8) if i <= most and width * (i - 1) < n)
     if not has_reuse(stage):
         return (1,)
-    others = [a for a in stage.axes if a.name != lowering.stage_plan(stage).vector]
-    rows = REGISTER_ROWS if axis is others[-1] else FEW_ROWS
+    rows = REGISTER_ROWS if axis is row_axis(stage, vector) else FEW_ROWS
     return tuple(r for r in rows if r <= n)
+
+
+def row_axis(stage: Stage, vector: str) -> Axis | None:
+    """The axis to fill the register block with beside the vectors: the innermost one that the operands read as
+    vectors do not depend on, so that each vector is used once a row."""
+    others = [a for a in stage.axes if a.name != vector]
+    along = {a.symbol for a in stage.axes if a.name == vector}
+    vectors = [index_symbols(o) for o in operands(stage)]
+    used = frozenset().union(*(s for s in vectors if s & along))
+    free = [a for a in others if a.symbol not in used]
+    return (free or others)[-1] if others else None
 
 
 def _follow(
@@ -93,7 +104,9 @@ def _follow(
             outer = ceil_div(lead.tile, lanes)
             found.append(SpatialTiling(name, axis.extent, lead.par, lead.tile, lanes, ONE, outer))
             continue
-        lanes = lowering.space.decide(f"{name}.r", _lane_domain(lowering, stage, axis))
+        lanes = lowering.space.decide(
+            Role("r", stage, axis.name), _lane_domain(lowering, stage, axis)
+        )
         outer = ceil_div(axis.extent, lanes)
         found.append(SpatialTiling(name, axis.extent, ZERO, axis.extent, lanes, ONE, outer))
     return tuple(found)
@@ -132,19 +145,20 @@ def _reduce_tiling(
     if axis.name == lowering.stage_plan(stage).vector:
         width = lowering.target.lanes(n_bytes(stage.values[0].dtype))
         domain = tuple(width * i for i in (1, 2, 4, 8) if width * (i - 1) < n)
-        lanes = space.decide(f"{name}.r", domain)
+        lanes = space.decide(Role("r", stage, axis.name), domain)
         return ReduceTiling(name, axis.extent, extent, base, extent, lanes)
-    unroll = _unroll(space, name, n, innermost)
+    unroll = _unroll(space, stage, axis, innermost)
     cut = has_reuse(stage) and n > SMALL and chunk is None
     tile = (
-        space.decide(f"{name}.t", tuple(t for t in ladder(n) if t >= 16 or t == n))
+        space.decide(Role("t", stage, axis.name), tuple(t for t in ladder(n) if t >= 16 or t == n))
         if cut
         else extent
     )
     return ReduceTiling(name, axis.extent, extent, base, tile, unroll=unroll)
 
 
-def _unroll(space: Space, name: str, n: int, innermost: bool) -> Int:
+def _unroll(space: Space, stage: Stage, axis: Axis, innermost: bool) -> Int:
+    n = largest(axis.extent)
     if innermost:
-        return space.decide(f"{name}.u", tuple(u for u in UNROLLS if u <= n))
-    return space.decide(f"{name}.u", (1, n)) if n <= SMALL else ONE
+        return space.decide(Role("u", stage, axis.name), tuple(u for u in UNROLLS if u <= n))
+    return space.decide(Role("u", stage, axis.name), (1, n)) if n <= SMALL else ONE
