@@ -43,6 +43,15 @@ def operands(stage: Stage) -> tuple[Expr, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=4096)
+def operand_axes(stage: Stage) -> tuple[frozenset[str], ...]:
+    """Names of the stage's axes that each operand depends on."""
+    names = {a.symbol: a.name for a in (*stage.axes, *stage.reduce_axes)}
+    return tuple(
+        frozenset(names[s] for s in index_symbols(o) if s in names) for o in operands(stage)
+    )
+
+
 def _operands(value: Expr, every: frozenset[Int]) -> Iterator[Expr]:
     if not loads(value):
         return

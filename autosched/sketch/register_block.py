@@ -16,10 +16,9 @@ from functools import lru_cache
 from itertools import product
 from math import prod
 
-from autosched.sketch.analysis import operands
+from autosched.sketch.analysis import operand_axes
 from autosched.target.target import Target
 from autosched.te.dtype import n_bytes
-from autosched.te.expr import index_symbols
 from autosched.te.workload import Stage
 
 LATENCY_CYCLES = 4.0
@@ -45,8 +44,8 @@ def register_blocks(
     """Every legal choice of lanes, the cheapest first; ties go to fewer lanes. `extents` are those of the stage's
     axes, `domains` of the axes that have lanes, `vector` the axis along vectors."""
     width = target.lanes(n_bytes(stage.values[0].dtype))
-    uses = tuple(index_symbols(o) for o in operands(stage))
-    model = _Model(stage, vector, width, uses, target.vector_registers)
+    uses = operand_axes(stage)
+    model = _Model(stage, vector, width, uses)
     found = []
     for lanes in product(*(values for _, values in domains)):
         chosen = dict(zip((n for n, _ in domains), lanes, strict=True))
@@ -61,8 +60,11 @@ class _Model:
     stage: Stage
     vector: str
     width: int
-    uses: tuple[frozenset[object], ...]
-    n_registers: int
+    uses: tuple[frozenset[str], ...]
+
+    @property
+    def spatial(self) -> frozenset[str]:
+        return frozenset(a.name for a in self.stage.axes)
 
     def _vectors(self, axis: str, lanes: int) -> int:
         return -(-lanes // self.width) if axis == self.vector else lanes
@@ -72,9 +74,8 @@ class _Model:
 
     def _loads(self, lanes: dict[str, int]) -> list[int]:
         """Distinct vectors or scalars of each operand."""
-        names = {a.symbol: a.name for a in self.stage.axes}
         return [
-            prod(self._vectors(names[s], lanes.get(names[s], 1)) for s in used if s in names)
+            prod(self._vectors(a, lanes.get(a, 1)) for a in self.spatial & used)
             for used in self.uses
         ]
 

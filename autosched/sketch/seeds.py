@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from autosched.sketch.analysis import has_reuse, operands
+from autosched.sketch.analysis import has_reuse, operand_axes
 from autosched.sketch.lower.lower import Lowered
 from autosched.sketch.lower.space import Role, largest
 from autosched.sketch.plan import Plan
@@ -22,7 +22,6 @@ from autosched.sketch.register_block import register_blocks
 from autosched.sketch.sketch import Decision, Values
 from autosched.target.target import Target
 from autosched.te.dtype import n_bytes
-from autosched.te.expr import index_symbols
 from autosched.te.integer import Int, evaluate, symbols
 from autosched.te.workload import Stage
 
@@ -173,14 +172,10 @@ def _grown(
 def _fits(
     drafting: _Drafting, stage: Stage, sizes: Mapping[str, int], tile: Mapping[str, int]
 ) -> bool:
-    names = {a.symbol: a.name for a in (*stage.axes, *stage.reduce_axes)}
     extents = {a.name: largest(a.extent) for a in stage.reduce_axes}
     spans = {**extents, **tile, **sizes}
     size = n_bytes(stage.values[0].dtype)
-    tiles = [
-        size * prod(spans[names[s]] for s in index_symbols(o) if s in names)
-        for o in operands(stage)
-    ]
+    tiles = [size * prod(spans[a] for a in used) for used in operand_axes(stage)]
     return min(tiles, default=0) <= drafting.target.l2_bytes // 2
 
 
