@@ -27,6 +27,7 @@ from autosched.te.integer import (
     as_int,
     both,
     ceil_div,
+    equal,
     less,
     less_equal,
     maximum,
@@ -86,9 +87,14 @@ def _row(printing: Printing, node: Copy) -> None:
         return
     row = _Row(printing, node, axis)
     with _named(printing, "low", piece.low) as low, _named(printing, "high", piece.high) as high:
-        row.run(_fill(node), as_int(0), low)
-        row.run(node.value, low, high)
-        row.run(_fill(node), high, piece.limit)
+        whole = printing.scope.concrete(both(equal(low, 0), equal(high, piece.limit)))
+        if whole.is_constant or not row.is_short(piece.limit):
+            row.filled(node.value, low, high, piece.limit)
+            return
+        with printing.nested((node,), f"if ({printing.scope.text(whole)})"):
+            row.run(node.value, as_int(0), piece.limit)
+        with printing.nested((node,), "else"):
+            row.filled(node.value, low, high, piece.limit)
 
 
 def _fill(node: Copy) -> Expr:
@@ -182,6 +188,17 @@ class _Row:
         self._scope = printing.scope
         self._node = node
         self._axis = axis
+
+    @staticmethod
+    def is_short(limit: Int) -> bool:
+        """Whether a whole row is copied without a loop."""
+        return limit.is_constant and limit.value <= UNROLLED
+
+    def filled(self, value: Expr, low: Int, high: Int, limit: Int) -> None:
+        fill = _fill(self._node)
+        self.run(fill, as_int(0), low)
+        self.run(value, low, high)
+        self.run(fill, high, limit)
 
     def run(self, value: Expr, start: Int, stop: Int) -> None:
         """buffer[..] = value for the axis in [start, stop)."""

@@ -43,6 +43,18 @@ def _extremum(name: str, symbol: str) -> OperationC:
     )
 
 
+def _clamp(name: str, symbol: str) -> OperationC:
+    """An extremum with a y that is no NaN: one comparison."""
+    text = f"static inline $V $V_{name}($V x, $V y) {{ return $V_select(x {symbol} y, y, x); }}\n"
+    return OperationC(function=f"x {symbol} y ? y : x", vector=Template(text, ("select",)))
+
+
+CLAMP_C: dict[str, OperationC] = {
+    "max": _clamp("at_least", "<"),
+    "min": _clamp("at_most", ">"),
+}
+CLAMP_NAMES = {"max": "at_least", "min": "at_most"}
+
 UNARY_C: dict[str, OperationC] = {
     "neg": OperationC(infix="(-{0})"),
     "abs": OperationC(function="__builtin_fabs{f}(x)", integer="x < 0 ? -x : x"),

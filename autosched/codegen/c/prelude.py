@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from autosched.codegen.c.integers import INTEGER_PRELUDE
-from autosched.codegen.c.operations import BINARY_C, UNARY_C, OperationC
+from autosched.codegen.c.operations import BINARY_C, CLAMP_C, CLAMP_NAMES, UNARY_C, OperationC
 from autosched.codegen.c.vector_math import FLOAT32_VECTOR, Template
 from autosched.te.dtype import is_float
 
@@ -198,7 +198,7 @@ def _scalar_text(own: str, name: str, operation: OperationC, dtype: str) -> str:
     floating = is_float(dtype)
     form = operation.function if floating or not operation.integer else operation.integer
     form = form.format(f="f" if element == "float" else "", E=element)
-    y = f", {element} y" if name in BINARY_C else ""
+    y = f", {element} y" if name not in UNARY_C else ""
     return f"static inline {element} {own}({element} x{y}) {{ return {form}; }}\n"
 
 
@@ -207,17 +207,36 @@ def _template(name: str, dtype: str, width: int) -> Template:
         lanes = ", ".join(["x"] * width)
         return Template(f"static inline $V $V_splat($E x) {{ return ($V){{{lanes}}}; }}\n")
     if name == "select":
-        return Template(
-            "static inline $V $V_select($I m, $V x, $V y) "
-            "{ return ($V)((m & ($I)x) | (~m & ($I)y)); }\n"
-        )
+        return _select(dtype, width)
     if name in ("low", "high"):
         return Template(_half(name, dtype, width))
     if dtype == "float32" and name in FLOAT32_VECTOR:
         return FLOAT32_VECTOR[name]
-    operation = UNARY_C.get(name) or BINARY_C[name]
+    clamps = {CLAMP_NAMES[op]: form for op, form in CLAMP_C.items()}
+    operation = UNARY_C.get(name) or BINARY_C.get(name) or clamps[name]
     assert operation.vector is not None, name
     return operation.vector
+
+
+BLENDS = {
+    ("f", 4): ("__SSE4_1__", "blendvps"),
+    ("f", 8): ("__AVX__", "blendvps256"),
+    ("d", 2): ("__SSE4_1__", "blendvpd"),
+    ("d", 4): ("__AVX__", "blendvpd256"),
+}
+"""The instruction that selects, where one vector of this kind has it: (macro that tells, builtin)."""
+
+
+def _select(dtype: str, width: int) -> Template:
+    """x where the mask is -1, y where it is 0."""
+    head = "static inline $V $V_select($I m, $V x, $V y) {\n"
+    plain = "  return ($V)((m & ($I)x) | (~m & ($I)y));\n"
+    blend = BLENDS.get((ELEMENTS[dtype].letter, width))
+    if blend is None:
+        return Template(f"{head}{plain}}}\n")
+    macro, builtin = blend
+    fast = f"  return ($V)__builtin_ia32_{builtin}(y, x, ($V)m);\n"
+    return Template(f"{head}#if defined({macro})\n{fast}#else\n{plain}#endif\n}}\n")
 
 
 def _half(name: str, dtype: str, width: int) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from autosched.codegen.c.accesses import Access, Conversion, Value, access, computed_dtype
 from autosched.codegen.c.lanes import Chunk, Point
-from autosched.codegen.c.operations import BINARY_C, UNARY_C, OperationC
+from autosched.codegen.c.operations import BINARY_C, CLAMP_C, CLAMP_NAMES, UNARY_C, OperationC
 from autosched.codegen.c.prelude import ELEMENTS, has_vector_form
 from autosched.codegen.c.printing import Printing
 from autosched.nest.nodes import Buffer
@@ -116,6 +116,15 @@ class Values:
         elif dtype in NARROW and width == 1 and not meaning.dtype:
             text = f"({ELEMENTS[dtype].computed}){text}"
         return Value(text, meaning.dtype or dtype, width)
+
+    def clamp(self, op: str, x: Value, y: Value) -> Value:
+        """An extremum with a `y` known to be no NaN."""
+        form, name = CLAMP_C[op], CLAMP_NAMES[op]
+        if x.width == 1:
+            function = self._prelude.scalar_function(name, form, x.dtype)
+        else:
+            function = self._prelude.function(name, x.dtype, x.width)
+        return Value(f"{function}({x.text}, {y.text})", x.dtype, x.width)
 
     def _operation_text(self, op: str, form: OperationC, operands: tuple[Value, ...]) -> str:
         dtype, width = operands[0].dtype, operands[0].width
@@ -241,6 +250,8 @@ class _AtPoint:
                 return self._values.cast(self.value(a), dtype)
             case Select():
                 return self._select(expression)
+            case Binary(("max" | "min") as op, a, b) if _is_number(b):
+                return self._values.clamp(op, self.value(a), self.value(b))
             case Unary(op, _) | Binary(op, _, _):
                 operands = tuple(self.value(o) for o in expression.operands)
                 return self._values.operation(op, operands)
@@ -300,6 +311,11 @@ def _has_index_condition(condition: Expr) -> bool:
     if isinstance(condition, Index):
         return True
     return any(_has_index_condition(o) for o in condition.operands)
+
+
+def _is_number(expression: Expr) -> bool:
+    """Whether the expression is a constant that is no NaN."""
+    return isinstance(expression, Const) and not math.isnan(float(expression.value))
 
 
 def _only_indices(condition: Expr) -> bool:
