@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 
 from autosched.records.record import Trial
 from autosched.records.store import TuningStore
+from autosched.search.proposal import Proposal
 from autosched.tuning import progress
 from autosched.tuning.budget import BudgetPolicy, next_task
 from autosched.tuning.confirming import Confirming
-from autosched.tuning.events import Listener, Notice, RoundProposed, TaskConfirmed, TrialFinished
+from autosched.tuning.events import Listener, Notice, RoundProposed, TaskConfirmed
 from autosched.tuning.measuring import Measuring
 from autosched.tuning.phases import PhaseClock
-from autosched.tuning.proposal import Proposal
 from autosched.tuning.task import Task
 
 
@@ -130,7 +130,7 @@ class Loop:
         self.listen(RoundProposed(task.subject.name, number, len(committed)))
         for trial in committed:
             if not trial.is_open:
-                self.report(task, trial)
+                self.measuring.report(task, trial)
         self.measuring.run(task, [t for t in committed if t.is_open])
         self._observe(task, [task.trials[t.number] for t in committed])
 
@@ -150,20 +150,5 @@ class Loop:
                 confirmed.winner,
                 default.median_seconds,
                 confirmed.best.median_seconds,
-            )
-        )
-
-    def report(self, task: Task, trial: Trial) -> None:
-        """Tells the listener of a closed trial."""
-        measurement = trial.measurement
-        assert measurement is not None
-        self.listen(
-            TrialFinished(
-                task.subject.name,
-                trial.number,
-                measurement.outcome,
-                progress.median_seconds(trial),
-                task.best_seconds,
-                measurement.error,
             )
         )

@@ -6,28 +6,28 @@ the store as it ends: a kill loses at most the one that was running.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from autosched.measure.protocol import Artefact, Builder, BuildResult, Runner, TimingPolicy
 from autosched.records.record import Measurement, Trial
 from autosched.records.store import TuningStore
+from autosched.tuning import progress
+from autosched.tuning.events import Listener, TrialFinished
 from autosched.tuning.phases import PhaseClock
 from autosched.tuning.task import Task
-
-Closed = Callable[[Task, Trial], None]
 
 
 @dataclass(eq=False)
 class Measuring:
-    """Builder, runner and store of a job; `on_close` hears of every trial."""
+    """Builder, runner and store of a job; `listen` hears of every closed trial."""
 
     builder: Builder
     runner: Runner
     store: TuningStore
     clock: PhaseClock
     threads: int
-    on_close: Closed
+    listen: Listener
 
     def run(self, task: Task, trials: Sequence[Trial]) -> None:
         """Closes every one of these open trials."""
@@ -56,7 +56,22 @@ class Measuring:
         else:
             stored = {t.number: t for t in self.store.trials(task.id)}
             task.record(stored[trial.number])
-        self.on_close(task, task.trials[trial.number])
+        self.report(task, task.trials[trial.number])
+
+    def report(self, task: Task, trial: Trial) -> None:
+        """Tells the listener of a closed trial."""
+        measurement = trial.measurement
+        assert measurement is not None
+        self.listen(
+            TrialFinished(
+                task.subject.name,
+                trial.number,
+                measurement.outcome,
+                progress.median_seconds(trial),
+                task.best_seconds,
+                measurement.error,
+            )
+        )
 
 
 def _with_build(measured: Measurement, build: BuildResult, artefact: Artefact) -> Measurement:

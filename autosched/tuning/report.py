@@ -15,7 +15,7 @@ from autosched.tuning.phases import Phase
 from autosched.tuning.task import Subject, Task
 
 Bound = Callable[[Subject], float]
-"""Least seconds a workload can take on the target, by operations and compulsory bytes."""
+"""Least seconds a workload can take on the target."""
 
 
 @dataclass(frozen=True)

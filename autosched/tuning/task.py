@@ -10,12 +10,12 @@ import numpy as np
 from autosched.measure.protocol import Check
 from autosched.records.record import Timing, Trial
 from autosched.records.store import BestRecord, TaskSpec
+from autosched.search.proposal import Policy
 from autosched.te.workload import Workload
 from autosched.tuning import progress
 from autosched.tuning.budget import Progress
 from autosched.tuning.check import Reference, make_check
 from autosched.tuning.codebook import Codebook
-from autosched.tuning.proposal import Policy
 
 
 @dataclass(frozen=True, eq=False)
