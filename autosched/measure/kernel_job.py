@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -66,12 +65,7 @@ class KernelJobs:
         ending = contain(body, Limits(**request["limits"]), abandon)
         answer = _answer(ending)
         if self._journal is not None:
-            entry = {
-                "label": request["label"],
-                "pid": os.getppid(),
-                "at": time.time(),
-                "kind": ending.kind,
-            }
+            entry = {**request["label"], "at": time.time(), "kind": ending.kind}
             append_line(self._journal, {**entry, "result": answer["result"]})
         return answer, []
 

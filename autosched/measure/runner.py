@@ -86,7 +86,7 @@ class LocalRunner:
             "kernel": pack_kernel(artefact.kernel),
             "setting": pack_setting(setting),
             "limits": self._limits(policy.deadline_seconds),
-            "label": artefact.kernel.name,
+            "label": {"kernel": artefact.kernel.name, "digest": digest},
         }
         try:
             answer = self._ask(self._warden, request, [artefact], check)
@@ -147,7 +147,7 @@ class LocalRunner:
             "kernels": [pack_kernel(a.kernel) for a in artefacts],
             "setting": pack_setting(setting),
             "limits": self._limits(seconds),
-            "label": "side_by_side",
+            "label": {"kernel": "side_by_side", "digest": ""},
         }
         if self._too_big(artefacts, policy.threads):
             return None

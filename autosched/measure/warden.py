@@ -84,7 +84,10 @@ class Warden:
 
     def receive(self, seconds: float) -> tuple[dict[str, Any], list[int]]:
         try:
-            return self._running().receive(seconds + GRACE_SECONDS)
+            answer, files = self._running().receive(seconds + GRACE_SECONDS)
+            if "bug" in answer:
+                raise RuntimeError(f"in the warden: {answer['bug']}")
+            return answer, files
         except ChannelTimeout:
             self._lose(f"the warden fell silent for {seconds + GRACE_SECONDS:.0f} s")
         except ChannelClosed as error:

@@ -9,6 +9,7 @@ import ctypes
 import os
 import socket
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -49,7 +50,7 @@ def _serve(boot: dict[str, Any]) -> None:
             request, files = channel.receive()
         except ChannelClosed:
             return
-        answer, produced = jobs[request["job"]](request, files, channel.fileno())
+        answer, produced = _answer(jobs, request, files, channel.fileno())
         for file in files:
             os.close(file)
         try:
@@ -58,6 +59,16 @@ def _serve(boot: dict[str, Any]) -> None:
             return
         for file in produced:
             os.close(file)
+
+
+def _answer(
+    jobs: dict[str, Job], request: dict[str, Any], files: list[int], abandon: int
+) -> tuple[dict[str, Any], list[int]]:
+    """The job's answer; a bug of ours travels to the tuner, where it is raised."""
+    try:
+        return jobs[request["job"]](request, files, abandon)
+    except Exception:
+        return {"bug": traceback.format_exc()}, []
 
 
 def _jobs(boot: dict[str, Any]) -> dict[str, Job]:
