@@ -207,9 +207,13 @@ class _Taps:
         tests = [less_equal(0, position), less(position, extent)]
         if self.phase is None and windows.stride[d] > 1:
             tests.append(equal(self.numerator(windows, d, tap) % windows.stride[d], 0))
-        if self.phase is not None and windows.kernel[d] % windows.stride[d]:
-            tests.append(less(self.tap(windows, d, tap), windows.kernel[d]))
         return tests
+
+    def weight_tests(self, windows: Windows, d: int, tap: Int) -> list[Int]:
+        """A kernel that is no multiple of the stride has fewer taps in some phases."""
+        if self.phase is None or windows.kernel[d] % windows.stride[d] == 0:
+            return []
+        return [less(self.tap(windows, d, tap), windows.kernel[d])]
 
 
 @dataclass(frozen=True)
@@ -256,7 +260,9 @@ class _TransposedConvolution:
             tests = [x for d, (t, tap) in pairs for x in t.tests(windows, d, tap, extents[d])]
             used = [t.tap(windows, d, tap) for d, (t, tap) in pairs]
             value = self.x[layout.data(at["n"], where, group * n_in + c)]
-            return guarded(all_of(tests), value) * self._weight(used, c, group, n_in, at["f"])
+            weight = self._weight(used, c, group * n_in, at)
+            real = [x for d, (t, tap) in pairs for x in t.weight_tests(windows, d, tap)]
+            return guarded(all_of(tests), value) * guarded(all_of(real), weight)
 
         n_taps = [
             ceil_div(k, s).value if p else k
@@ -264,9 +270,9 @@ class _TransposedConvolution:
         ]
         return reduce_over("sum", _reduced_axes(windows.names, n_taps, n_in, layout), term)
 
-    def _weight(self, taps: list[Int], c: Int, group: Int, n_in: int, f: Int) -> Expr:
+    def _weight(self, taps: list[Int], c: Int, first: Int, at: dict[str, Int]) -> Expr:
         """Channel-last weights hold (taps, Ci / groups, Co); ONNX's hold (Ci, Co / groups, taps)."""
         if not self.layout.channel_last:
-            return self.w[self.layout.transposed_weight(taps, group * n_in + c, f)]
-        n_out = self.w.static_shape[-1] // self.groups
-        return self.w[self.layout.transposed_weight(taps, c, group * n_out + f)]
+            return self.w[self.layout.transposed_weight(taps, first + c, at["f"])]
+        group, n_out = at.get("g", as_int(0)), self.w.static_shape[-1] // self.groups
+        return self.w[self.layout.transposed_weight(taps, c, group * n_out + at["f"])]

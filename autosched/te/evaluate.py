@@ -144,6 +144,8 @@ class _StageEvaluation:
     def run(self) -> Values:
         shape = tuple(a.extent.value for a in self.stage.axes)
         results = tuple(np.empty(shape, self.precision.of(d)) for d in self.stage.dtypes)
+        if 0 in shape:
+            return results
         whole = Block(tuple((0, a.extent.value) for a in self.all_axes))
         for block in self._blocks(whole, range(self.n_spatial)):
             region = tuple(slice(*b) for b in block.bounds[: self.n_spatial])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from autosched.te.combiner import COMBINERS, Combiner
 from autosched.te.expr import Expr, Load, cast, substitute_indices
-from autosched.te.integer import Int, as_int
+from autosched.te.integer import Int, as_int, symbol
 from autosched.te.rebuild import Rebuilt, rebuild
 from autosched.te.workload import Axis, Stage, Tensor, Workload
 
@@ -15,10 +15,10 @@ PLAIN_COMBINERS = ("sum", "product", "max", "min")
 
 
 def without_unit_axes(workload: Workload) -> Workload:
-    """The workload without axes and dimensions of extent 1; what would have none left keeps one."""
+    """The workload without axes and dimensions of extent 1; what would have none left has one."""
 
     def new_input(tensor: Tensor) -> Tensor:
-        shape = tuple(tensor.shape[d] for d in _kept(tensor.shape))
+        shape = tuple(tensor.shape[d] for d in _kept(tensor.shape)) or (as_int(1),)
         return Tensor(tensor.name, shape, tensor.dtype, constant=tensor.constant)
 
     return rebuild(workload, _without_units, new_input)
@@ -35,13 +35,17 @@ def is_unit(extent: Int) -> bool:
 
 
 def _without_units(stage: Stage, rebuilt: Rebuilt) -> Stage:
-    axes = tuple(stage.axes[d] for d in _kept(stage.shape))
+    axes = tuple(stage.axes[d] for d in _kept(stage.shape)) or (
+        Axis(symbol("unit", "index"), as_int(1)),
+    )
     reduce_axes, combiner = _reduction(stage)
     gone = [a for a in (*stage.axes, *stage.reduce_axes) if a not in (*axes, *reduce_axes)]
     zero = {a.symbol: as_int(0) for a in gone}
 
     def rule(load: Load, source: Tensor) -> Expr:
-        return Load(source, tuple(load.indices[d] for d in _kept(load.source.shape)))
+        return Load(
+            source, tuple(load.indices[d] for d in _kept(load.source.shape)) or (as_int(0),)
+        )
 
     values = tuple(rebuilt.value(substitute_indices(v, zero), rule) for v in stage.values)
     if combiner is None:
