@@ -24,4 +24,4 @@ def estimated_cycles(features: npt.NDArray[np.float32]) -> npt.NDArray[Any]:
 
 def analytic_scores(features: npt.NDArray[np.float32]) -> npt.NDArray[Any]:
     """Higher is better: minus the logarithm of the estimated cycles."""
-    return np.negative(np.log(estimated_cycles(features)))
+    return np.asarray(-np.log(estimated_cycles(features)))

@@ -97,7 +97,14 @@ class Ledger:
 
     def results(self, n_rounds: int) -> Results:
         """The results of the first `n_rounds` rounds."""
-        told = [t for trials in self.rounds[:n_rounds] for t in trials if says_something(t)]
+        return self._read([t for trials in self.rounds[:n_rounds] for t in trials])
+
+    def results_of(self, round_number: int) -> Results:
+        """The results of one round."""
+        return self._read(self.rounds[round_number])
+
+    def _read(self, trials: Sequence[Trial]) -> Results:
+        told = [t for t in trials if says_something(t)]
         population, places = self.catalogue.population([t.candidate for t in told])
         kept = [told[i] for i in places]
         seconds = np.array([seconds_of(t) for t in kept], np.float64)

@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from autosched.errors import InvalidInput
 from autosched.features.space import Space
 from autosched.records.store import HistoryRecord
+from autosched.search.evolution import EvolutionaryPolicy
 from autosched.search.random_policy import RandomPolicy, Stream
 
 POLICIES: Mapping[str, Callable[[Space, Stream, Sequence[HistoryRecord]], RandomPolicy]] = {
+    "evolutionary": EvolutionaryPolicy,
     "random": RandomPolicy,
 }
 
