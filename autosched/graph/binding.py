@@ -12,59 +12,38 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from autosched.errors import InvalidInput
 from autosched.graph.graph import Array, Node
 from autosched.graph.structure import describe
-
-PARAMETERS: Mapping[str, Mapping[int, str]] = {
-    "Clip": {1: "min", 2: "max"},
-    "ConstantOfShape": {0: "shape"},
-    "Expand": {1: "shape"},
-    "Pad": {1: "pads", 2: "value"},
-    "ReduceSum": {1: "axes"},
-    "Reshape": {1: "shape"},
-    "Slice": {1: "starts", 2: "ends", 3: "axes", 4: "steps"},
-    "Split": {1: "split"},
-    "Squeeze": {1: "axes"},
-    "Tile": {1: "repeats"},
-    "TopK": {1: "k"},
-    "Unsqueeze": {1: "axes"},
-}
-"""Operator -> position of an input -> the attribute that it becomes."""
+from autosched.ops import OPS
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A node's data operands in order ("" where an optional one is absent) and all of its attributes."""
+    """A node's data operands by position ("" where there is none) and all of its attributes."""
 
     inputs: tuple[str, ...]
     attributes: Mapping[str, Any]
 
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """The data operands that there are, each once."""
+        return tuple(dict.fromkeys(name for name in self.inputs if name))
+
 
 def bind(node: Node, constants: Mapping[str, Array]) -> Bound:
-    """The node with its parameter inputs as attributes; InvalidInput if one of them is no constant."""
-    parameters = PARAMETERS.get(node.op, {})
+    """The node with its steering inputs as attributes; InvalidInput if one of them is no constant."""
+    steering = OPS[node.op].static_inputs
     attributes = dict(node.attributes)
     data: list[str] = []
     for position, tensor in enumerate(node.inputs):
-        name = parameters.get(position)
-        if name is None:
-            data.append(tensor)
-        elif tensor:
+        name = steering.get(position)
+        data.append("" if name else tensor)
+        if name and tensor:
             if tensor not in constants:
                 raise InvalidInput(
                     f"{describe(node)}: {name} is tensor {tensor!r}, which is computed from graph "
                     "inputs; it must be constant"
                 )
-            attributes[name] = parameter_value(constants[tensor])
-    while data and data[-1] == "":
-        data.pop()
+            attributes[name] = constants[tensor]
     return Bound(tuple(data), attributes)
-
-
-def parameter_value(array: Array) -> Any:
-    """A scalar as a Python number, a list of numbers as a tuple."""
-    array = np.asarray(array)
-    return array.item() if array.ndim == 0 else tuple(array.ravel().tolist())

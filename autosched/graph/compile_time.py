@@ -36,7 +36,7 @@ def _constant_of_shape(node: Node, types: Types, values: Values, limits: ImportL
     if fill.size != 1:
         raise InvalidInput(f"{describe(node)}: value has {fill.size} elements; one is needed")
     shape = tuple(int(d) for d in _known(node, 0, values))
-    check_size(node.outputs[0], TensorType(fill.dtype.name, shape), limits)
+    check_size(node.outputs[0], TensorType(shape, fill.dtype.name), limits)
     return np.broadcast_to(fill.reshape(()), shape)
 
 
@@ -45,7 +45,7 @@ def _range(node: Node, types: Types, values: Values, limits: ImportLimits) -> Ar
     if step == 0:
         raise InvalidInput(f"{describe(node)}: delta is 0; it must not be")
     count = max(0, int(np.ceil((stop - start) / step)))
-    check_size(node.outputs[0], TensorType(start.dtype.name, (count,)), limits)
+    check_size(node.outputs[0], TensorType((count,), start.dtype.name), limits)
     return (start + np.arange(count, dtype=start.dtype) * step).astype(start.dtype)
 
 

@@ -6,37 +6,17 @@ graph input, a constant or one output of one node. An absent optional input is t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from autosched.te.dtype import n_bytes
+from autosched.ops.operator import TensorType as TensorType
 
 OPSET = 17
 
 Array = Any
 """A NumPy array; its dtype is one of `te.dtype.DTYPES`."""
-
-
-@dataclass(frozen=True)
-class TensorType:
-    """Element type and shape of one tensor."""
-
-    dtype: str
-    shape: tuple[int, ...]
-
-    @property
-    def elements(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def n_bytes(self) -> int:
-        return self.elements * n_bytes(self.dtype)
-
-    def __str__(self) -> str:
-        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
 
 
 @dataclass(frozen=True)

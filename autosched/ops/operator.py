@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf, sqrt
+from math import inf, prod, sqrt
 from typing import Any
 
 import numpy as np
 
 from autosched.errors import InvalidInput
-from autosched.te.dtype import DTYPES, is_float
+from autosched.te.dtype import DTYPES, is_float, n_bytes
 from autosched.te.workload import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -34,6 +34,14 @@ class TensorType:
     @property
     def rank(self) -> int:
         return len(self.shape)
+
+    @property
+    def elements(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def n_bytes(self) -> int:
+        return self.elements * n_bytes(self.dtype)
 
     def __str__(self) -> str:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"

@@ -13,7 +13,7 @@ from autosched.graph.importers.opset import raise_opset
 
 
 def raised(node: Node, opset: int, constants: dict[str, Any] | None = None) -> Draft:
-    inputs = {"x": TensorType("float32", (2, 3, 4))}
+    inputs = {"x": TensorType((2, 3, 4), "float32")}
     return raise_opset(Draft(inputs, ("y",), (node,), constants or {}, {"": opset}))
 
 

@@ -10,7 +10,7 @@ from autosched.graph.graph import Draft, Node, TensorType
 from autosched.graph.limits import DEFAULT_LIMITS, ImportLimits, check_size
 from autosched.graph.structure import check_structure
 
-X = {"x": TensorType("float32", (2, 3))}
+X = {"x": TensorType((2, 3), "float32")}
 
 
 def relu(read: str, made: str) -> Node:
@@ -68,12 +68,17 @@ def test_too_many_nodes() -> None:
 
 @pytest.mark.parametrize(
     ("shape", "rule"),
-    [((1 << 40, 1 << 40), "memory"), ((1 << 63, 1), "2\\*\\*63"), ((-1, 2), "-1"), ((1,) * 17, "17")],
+    [
+        ((1 << 40, 1 << 40), "memory"),
+        ((1 << 63, 1), "2\\*\\*63"),
+        ((-1, 2), "-1"),
+        ((1,) * 17, "17"),
+    ],
 )
 def test_absurd_sizes(shape: tuple[int, ...], rule: str) -> None:
     with pytest.raises(InvalidInput, match=rule):
-        check_size("t", TensorType("float32", shape), DEFAULT_LIMITS)
+        check_size("t", TensorType(shape, "float32"), DEFAULT_LIMITS)
 
 
 def test_zero_sizes_are_accepted() -> None:
-    check_size("t", TensorType("float32", (0, 1 << 40)), DEFAULT_LIMITS)
+    check_size("t", TensorType((0, 1 << 40), "float32"), DEFAULT_LIMITS)

@@ -50,7 +50,6 @@ INPUTS_TO_ATTRIBUTES: Mapping[str, tuple[int, tuple[str, ...]]] = dict.fromkeys(
 DROPPED_ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
     "BatchNormalization": ("is_test", "momentum", "spatial", "consumed_inputs", "training_mode"),
     "Reshape": ("consumed_inputs",),
-    "Split": ("num_outputs",),
 }
 FLOAT_PARAMETERS = ("min", "max", "value")
 
@@ -90,7 +89,7 @@ def _raised(node: Node, draft: Draft) -> Raised:
     rewrite = REWRITES.get(node.op)
     if rewrite is not None and _version(draft) < rewrite[0]:
         return rewrite[1](node, draft)
-    node = _without_dropped(node)
+    node = _with_output_count(_without_dropped(node))
     moved = ATTRIBUTES_TO_INPUTS.get(node.op)
     if moved is not None and _version(draft) < moved[0]:
         return _attributes_to_inputs(node, moved[1])
@@ -103,6 +102,13 @@ def _raised(node: Node, draft: Draft) -> Raised:
 def _without_dropped(node: Node) -> Node:
     dropped = DROPPED_ATTRIBUTES.get(node.op, ())
     return replace(node, attributes={k: v for k, v in node.attributes.items() if k not in dropped})
+
+
+def _with_output_count(node: Node) -> Node:
+    """Split(x) without sizes -> Split(x) {num_outputs}: how many equal parts, which opset 17 leaves to be counted."""
+    if node.op != "Split" or len(node.inputs) > 1 or "split" in node.attributes:
+        return node
+    return replace(node, attributes={**node.attributes, "num_outputs": len(node.outputs)})
 
 
 def _attributes_to_inputs(node: Node, names: tuple[str, ...]) -> Raised:

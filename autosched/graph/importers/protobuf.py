@@ -64,7 +64,7 @@ def read_tensor(tensor: TensorProto, name: str, limits: ImportLimits) -> Array:
     owner = f"tensor {name!r}"
     if tensor.data_location == TensorProto.EXTERNAL or tensor.external_data:
         raise InvalidInput(f"{owner} keeps its data in another file: external data is refused")
-    kind = TensorType(dtype_of(tensor.data_type, owner), tuple(int(d) for d in tensor.dims))
+    kind = TensorType(tuple(int(d) for d in tensor.dims), dtype_of(tensor.data_type, owner))
     check_size(name, kind, limits)
     stored = _stored_elements(tensor, kind.dtype)
     if stored != kind.elements:
