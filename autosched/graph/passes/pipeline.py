@@ -1,0 +1,32 @@
+"""The passes in their order: what every graph goes through before it is cut into workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from autosched.graph.graph import Graph
+from autosched.graph.passes.affine_folding import fold_affine
+from autosched.graph.passes.batch_norm import lower_batch_norm
+from autosched.graph.passes.common_subexpressions import merge_common_subexpressions
+from autosched.graph.passes.constant_folding import fold_constants
+from autosched.graph.passes.dead_code import remove_dead_code
+from autosched.graph.passes.identities import remove_identities
+
+Pass = Callable[[Graph], Graph]
+
+PASSES: tuple[Pass, ...] = (
+    remove_dead_code,
+    remove_identities,
+    fold_constants,
+    lower_batch_norm,
+    fold_affine,
+    merge_common_subexpressions,
+    remove_dead_code,
+)
+
+
+def simplify(graph: Graph, passes: tuple[Pass, ...] = PASSES) -> Graph:
+    """The graph after the passes: it computes the same up to rounding."""
+    for rewrite in passes:
+        graph = rewrite(graph)
+    return graph
