@@ -8,7 +8,6 @@ that all start at one page offset fight for the same cache sets.
 
 from __future__ import annotations
 
-import ctypes
 import resource
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -45,7 +44,7 @@ class GuardedBuffer:
         self.n_bytes = n_bytes
         room = max(1, n_bytes + placement.shift_bytes + align)
         self._inner = -(-room // PAGE) * PAGE
-        self._base = linux.map_pages(self._inner + 2 * PAGE)
+        self._base = linux.map_pages(self._inner + 2 * PAGE, at_once=True)
         self._start = self._base + PAGE
         linux.protect(self._base, PAGE, 0)
         linux.protect(self._start + self._inner, PAGE, 0)
@@ -94,7 +93,7 @@ class Arena:
             offsets.append(at)
             at += size
         self._size = (-(-max(1, at) // HUGE_PAGE) + 1) * HUGE_PAGE
-        self._base = linux.map_pages(self._size)
+        self._base = linux.map_pages(self._size, at_once=False)
         first = -(-self._base // HUGE_PAGE) * HUGE_PAGE
         linux.advise_huge_pages(first, self._size - HUGE_PAGE)
         self.addresses = [first + offset for offset in offsets]
@@ -109,9 +108,20 @@ class Arena:
 
 def view(address: int, n_bytes: int) -> Bytes:
     """Memory as bytes; valid while it is mapped."""
-    if n_bytes == 0:
-        return np.empty(0, np.uint8)
-    return np.ctypeslib.as_array((ctypes.c_uint8 * n_bytes).from_address(address))
+    return np.asarray(_Memory(address, n_bytes))
+
+
+class _Memory:
+    """An address and a size in NumPy's own terms; building a ctypes array type per size is slower by far."""
+
+    def __init__(self, address: int, n_bytes: int) -> None:
+        shape = (n_bytes,)
+        self.__array_interface__ = {
+            "data": (address, False),
+            "shape": shape,
+            "typestr": "|u1",
+            "version": 3,
+        }
 
 
 def poison(target: Bytes, dtype: np.dtype[Any]) -> None:

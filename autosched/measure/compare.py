@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+
+_memcmp = ctypes.CDLL(None).memcmp
+_memcmp.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,7 @@ def compare(got: Array, expected: Array, tolerance: float) -> tuple[float, Misma
 
     `tolerance` is absolute; 0 asks for equal values (a negative zero equals zero).
     """
-    if got.size == 0 or np.array_equal(got, expected):
+    if same_bytes(got, expected) or np.array_equal(got, expected):
         return 0.0, None
     a, e = _wide(got), _wide(expected)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -41,6 +45,13 @@ def compare(got: Array, expected: Array, tolerance: float) -> tuple[float, Misma
         return largest, None
     at = int(error.argmax())
     return largest, Mismatch(at, float(a[at]), float(e[at]), int(np.count_nonzero(wrong)))
+
+
+def same_bytes(first: Array, second: Array) -> bool:
+    """Whether two contiguous arrays hold the same bytes; much faster than comparing elements."""
+    if first.nbytes != second.nbytes:
+        return False
+    return bool(_memcmp(first.ctypes.data, second.ctypes.data, first.nbytes) == 0)
 
 
 def _wide(values: Array) -> Array:

@@ -34,9 +34,9 @@ def unshare(flags: int) -> bool:
     return bool(_libc.unshare(flags) == 0)
 
 
-def map_pages(n_bytes: int) -> int:
-    """Address of fresh zeroed pages; raises MemoryError."""
-    read_write, private_anonymous = 0x3, 0x22
+def map_pages(n_bytes: int, *, at_once: bool) -> int:
+    """Address of fresh zeroed pages, all made `at_once` or each at its first touch. Raises MemoryError."""
+    read_write, private_anonymous = 0x3, 0x22 | (0x8000 if at_once else 0)
     _libc.mmap.restype = ctypes.c_void_p
     _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
     address = _libc.mmap(None, n_bytes, read_write, private_anonymous, -1, 0)

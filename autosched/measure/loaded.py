@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from autosched.codegen.kernel import BufferSpec
 from autosched.measure.buffers import LINE, Arena, Bytes, GuardedBuffer, Placement, poison
-from autosched.measure.compare import Mismatch, compare
+from autosched.measure.compare import Mismatch, compare, same_bytes
 from autosched.measure.messages import KernelSpec, MappedSet, buffer_bytes
 from autosched.measure.pool import Plan, Pool, scratch_table
 from autosched.measure.timing import Sample
@@ -107,7 +107,7 @@ class TimedKernel:
     def verify(self) -> Verdict:
         """Whether the outputs are right and the inputs as they were."""
         for number, source in enumerate(self._data.inputs):
-            if not (self._arena.data(number) == source.view("uint8")).all():
+            if not same_bytes(self._arena.data(number), source):
                 return Verdict(
                     fault=f"wrote to {_name('input', number, self._kernel.spec.inputs)}",
                     is_damage=True,
