@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from autosched.cost.analytic import analytic_scores
+from autosched.cost.boosting import BoostingOptions
 from autosched.cost.examples import from_history
 from autosched.cost.ranking import RankingModel
 from autosched.features.columns import Array
@@ -75,7 +76,8 @@ class EvolutionaryPolicy(RandomPolicy):
     ) -> None:
         super().__init__(space, stream, history, lag=lag)
         self.options = options or EvolutionOptions()
-        self.learner = Learner(space, self.ledger, from_history(self.history), self.options.threads)
+        boosting = BoostingOptions(rounds=self.options.trees, threads=self.options.threads)
+        self.learner = Learner(space, self.ledger, from_history(self.history), boosting)
         self._known = self._known_results()
 
     def _known_results(self) -> Results:

@@ -45,7 +45,7 @@ class Learner:
     space: Space
     ledger: Ledger
     history: Examples
-    boosting: BoostingOptions = BoostingOptions()
+    boosting: BoostingOptions
     _trained: tuple[int, RankingModel | None] | None = field(default=None, repr=False)
 
     def model(self, n_rounds: int, notes: list[str]) -> RankingModel | None:
