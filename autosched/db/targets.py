@@ -31,13 +31,14 @@ def workload_columns(key: str, text: str) -> Columns:
 Keyed = type[TargetRow] | type[ToolchainRow] | type[WorkloadRow]
 
 
-def insert_missing(connection: Connection, table: Keyed, rows: Sequence[Columns]) -> None:
-    """Insert the rows whose keys are not there yet; the first data of a key stays."""
+def insert_missing(connection: Connection, table: Keyed, rows: Sequence[Columns]) -> int:
+    """Insert the rows whose keys are not there yet, and count them; the first data of a key stays."""
     keys = [row["key"] for row in rows]
     there = set(connection.scalars(select(table.key).where(table.key.in_(keys))))
     missing = [row for row in rows if row["key"] not in there]
     if missing:
         connection.execute(insert(table), missing)
+    return len(missing)
 
 
 def load_target(connection: Connection, key: str) -> Mapping[str, Any] | None:

@@ -101,7 +101,7 @@ def propose(connection: Connection, task_id: str, trials: Sequence[Trial]) -> tu
     there = select(TrialRow.number, TrialRow.candidate_key).where(TrialRow.task_id == task_id, near)
     taken = dict(connection.execute(there).all())
     fresh = fresh_trials(task_id, trials, taken)
-    twins = _twins(connection, setting, [t.candidate.key for t in fresh])
+    twins = find_twins(connection, setting, [t.candidate.key for t in fresh])
     now = datetime.now(UTC)
     rows = [_proposed_columns(t, setting, twins, now) for t in fresh]
     if rows:
@@ -159,7 +159,7 @@ def _insert_search_runs(connection: Connection, closed: Sequence[Trial]) -> None
     connection.execute(_INSERT_RUN, runs)
 
 
-def _twins(
+def find_twins(
     connection: Connection, setting: Setting, candidate_keys: Sequence[str]
 ) -> dict[str, list[Twin]]:
     """Measured trials of these candidates in the setting, first come first."""
@@ -183,7 +183,7 @@ def close(connection: Connection, task_id: str, number: int, measurement: Measur
     if trial.outcome is not None:
         return False
     setting = (trial.workload_key, trial.target_key, trial.toolchain_key)
-    twins = _twins(connection, setting, [trial.candidate_key]).get(trial.candidate_key, [])
+    twins = find_twins(connection, setting, [trial.candidate_key]).get(trial.candidate_key, [])
     twin, now = _reusable(number, twins), datetime.now(UTC)
     columns = _reused_columns(twin, now) if twin else _closed_columns(measurement, now)
     connection.execute(_CLOSE, {"row": trial.id, **columns})

@@ -186,8 +186,7 @@ class Workload:
     @cached_property
     def key(self) -> str:
         """Content key: the canonical text, dtypes and which inputs are constant."""
-        digest = hashlib.sha256(canonical_text(self).encode()).hexdigest()
-        return f"{KEY_VERSION}-{digest[:32]}"
+        return text_key(canonical_text(self))
 
     def readers(self, stage: Stage) -> tuple[Stage, ...]:
         """The stages that load a tensor of `stage`."""
@@ -226,6 +225,11 @@ def _topological(outputs: tuple[Tensor, ...]) -> list[Stage]:
         stack.append((stage, True))
         stack.extend((p, False) for p in reversed(list(producers(stage))))
     return order
+
+
+def text_key(text: str) -> str:
+    """The content key of the workload whose canonical text this is."""
+    return f"{KEY_VERSION}-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 
 def canonical_text(workload: Workload) -> str:

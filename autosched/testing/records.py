@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -10,6 +9,7 @@ from autosched.records.outcome import Outcome
 from autosched.records.record import Candidate, Measurement, Timing, Trial, trial_id
 from autosched.records.store import Confirmation, Job, JobSpec, TaskSpec, TuningStore
 from autosched.target.target import Target
+from autosched.te.workload import text_key
 
 TARGET = Target(
     kind="cpu",
@@ -38,13 +38,9 @@ def workload_text(rows: int = 64, columns: int = 64) -> str:
     )
 
 
-def workload_key(text: str) -> str:
-    return f"w1-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
-
-
 def task_spec(rows: int = 64, *, weight: int = 1) -> TaskSpec:
     text = workload_text(rows)
-    return TaskSpec(f"rows{rows}", workload_key(text), text, weight)
+    return TaskSpec(f"rows{rows}", text_key(text), text, weight)
 
 
 def job_spec(

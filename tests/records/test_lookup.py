@@ -14,6 +14,7 @@ from autosched.records.memory import MemoryStore
 from autosched.records.record import Timing
 from autosched.records.store import BestRecord
 from autosched.target.target import Target
+from autosched.te.workload import text_key
 from autosched.testing.records import (
     TARGET,
     TOOLCHAIN_KEY,
@@ -23,7 +24,6 @@ from autosched.testing.records import (
     open_job,
     task_spec,
     trial,
-    workload_key,
     workload_text,
 )
 
@@ -56,7 +56,7 @@ def query(
     rows: int = 64, *, target: Target = TARGET, toolchain_key: str | None = TOOLCHAIN_KEY
 ) -> Query:
     text = workload_text(rows)
-    return Query(workload_key(text), target, toolchain_key, text, space_version="1")
+    return Query(text_key(text), target, toolchain_key, text, space_version="1")
 
 
 def test_own_query_is_exact() -> None:
