@@ -73,6 +73,7 @@ _FOLDED: dict[str, Callable[..., float]] = {
     "xor": lambda a, b: int(a) ^ int(b),
     "lowbit": lambda a: int(a) & -int(a),
 }
+COMMUTATIVE = frozenset(("add", "mul", "min", "max"))
 _NEUTRAL: dict[str, float] = {"add": 0.0, "sub": 0.0, "mul": 1.0, "div": 1.0}
 
 
@@ -143,17 +144,19 @@ class ColumnGraph:
     def apply(self, op: str, *operands: Column | float) -> Column:
         """The operation of these operands; constants fold, neutral elements vanish."""
         args = tuple(a if isinstance(a, Column) else self.constant(a) for a in operands)
-        if op in ("add", "mul", "min", "max") and args[0].op == "const":
-            args = (args[1], args[0])
-        if op == "choose" and args[0].op == "const":
-            return args[1] if args[0].value else args[2]
-        if op in _FOLDED and all(a.op == "const" for a in args):
-            return self.constant(_FOLDED[op](*(a.value for a in args)))
-        last = args[-1]
-        if last.op == "const" and op in _NEUTRAL and last.value == _NEUTRAL[op]:
-            return args[0]
-        if op == "mul" and last.op == "const" and last.value == 0.0:
-            return last
+        first, last = args[0], args[-1]
+        if first.op == "const":
+            if last.op == "const" and op in _FOLDED:
+                return self.constant(_FOLDED[op](*(a.value for a in args)))
+            if op == "choose":
+                return args[1] if first.value else args[2]
+            if op in COMMUTATIVE:
+                args, last = (last, first), first
+        if last.op == "const":
+            if _NEUTRAL.get(op) == last.value:
+                return args[0]
+            if op == "mul" and last.value == 0.0:
+                return last
         return self._node(op, args, 0.0, "")
 
     def total(self, columns: Sequence[Column]) -> Column:
@@ -201,7 +204,7 @@ class ColumnGraph:
         return self._whole
 
     def _node(self, op: str, args: tuple[Column, ...], value: float, name: str) -> Column:
-        key = (op, tuple(id(a) for a in args), value, name)
+        key = (op, args, value, name)
         found = self._known.get(key)
         if found is None:
             found = Column(self, op, args, value, name)

@@ -46,6 +46,7 @@ class Reach:
         self._start = dict.fromkeys(inner, ZERO)
         self._memo: dict[Int, tuple[Int, Int]] = {}
         self._bases: dict[Int, Int] = {}
+        self._moving: dict[Int, bool] = {}
 
     def base(self, index: Int) -> Int:
         """The index at the start of the inner loops."""
@@ -86,7 +87,11 @@ class Reach:
         return ZERO, product([b + a + 1 for b, a in below_above]) - 1
 
     def _moves(self, index: Int) -> bool:
-        return any(s in self.inner for s in symbols(index))
+        found = self._moving.get(index)
+        if found is None:
+            found = index in self.inner if index.is_symbol else any(map(self._moves, index.args))
+            self._moving[index] = found
+        return found
 
     def _sum(self, index: Int) -> tuple[Int, Int]:
         below = above = ZERO
@@ -167,6 +172,8 @@ def _window(access: Access, reach: Reach) -> _Window:
 
 def _difference(a: Int, b: Int) -> Int | None:
     """a - b if it names no loop variable, else None."""
+    if a is b:
+        return ZERO
     result = from_linear(*linear(a - b))
     return None if outer_symbols(result) else result
 
@@ -208,10 +215,12 @@ def footprint(accesses: Iterable[Access], reach: Reach) -> Int:
             windows.append(window)
     if buffer is None:
         return ZERO
+    if len(windows) == 1:
+        return _size(windows[0], buffer)
     total = ZERO
     for window in windows:
         total = total + _size(window, buffer)
-    return total if len(windows) == 1 else minimum(total, product(list(buffer.shape)))
+    return minimum(total, product(list(buffer.shape)))
 
 
 def stride(index: Sequence[Int], buffer: Buffer, variable: Int) -> Int:
