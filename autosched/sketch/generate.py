@@ -13,6 +13,13 @@ from collections.abc import Iterable
 from autosched.sketch.inline import inlined
 from autosched.sketch.lower.lower import lower
 from autosched.sketch.plan import Plan, StagePlan
+from autosched.sketch.rules.ansor import (
+    AnsorCacheWrite,
+    AnsorInline,
+    AnsorRfactor,
+    AnsorTile,
+    AnsorTileWithConsumer,
+)
 from autosched.sketch.rules.inline import Inline
 from autosched.sketch.rules.row_fusion import RowFusion
 from autosched.sketch.rules.rule import Context, Rule
@@ -29,6 +36,12 @@ CPU_RULES: Passes = (
     (Inline(),),
     (RowFusion(), SplitReduction(), TileWithConsumer(), Tile()),
 )
+
+ANSOR_RULES: Passes = (
+    (AnsorInline(),),
+    (AnsorRfactor(), AnsorCacheWrite(), AnsorTileWithConsumer(), AnsorTile()),
+)
+"""Ansor's CPU rules alone, to compare its space with ours."""
 
 MOST_SKETCHES = 64
 
@@ -55,6 +68,7 @@ def _visited(
     """The plans that one pass makes of a plan."""
     gone = frozenset(n for n, p in plan.stages if p.placement == "inline")
     seen = inlined(workload, gone)
+    written = {s.name: s for s in workload.stages}
     plans = [plan]
     for stage in reversed(seen.stages):
         following: list[Plan] = []
@@ -62,7 +76,9 @@ def _visited(
             if current[stage.name].placement != "open":
                 following.append(current)
             else:
-                following += _applied(Context(seen, stage, current, target), rules)
+                following += _applied(
+                    Context(seen, stage, written[stage.name], current, target), rules
+                )
         plans = list({p.stages: p for p in following}.values())
     return plans
 

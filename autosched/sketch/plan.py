@@ -41,7 +41,8 @@ class Pack:
 @dataclass(frozen=True)
 class StagePlan:
     """`vector` is the axis along vector registers ("" for none), `hoist` the spatial axis moved outermost within the
-    reduction tile ("" keeps te order), `split` the reduction axis cut into parallel chunks ("" for none)."""
+    reduction tile ("" keeps te order), `split` the reduction axis cut into parallel chunks ("" for none). A `cached`
+    stage is computed in a local copy, which `group` names, and written from there."""
 
     placement: Placement = "open"
     group: str = ""
@@ -49,6 +50,7 @@ class StagePlan:
     hoist: str = ""
     split: str = ""
     packs: tuple[Pack, ...] = ()
+    cached: bool = False
 
 
 @dataclass(frozen=True)

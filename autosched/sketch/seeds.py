@@ -17,6 +17,7 @@ from math import prod
 from autosched.sketch.analysis import has_reuse, operand_axes
 from autosched.sketch.lower.lower import Lowered
 from autosched.sketch.lower.space import Role, largest
+from autosched.sketch.lower.split import LOCAL, PART
 from autosched.sketch.plan import Plan
 from autosched.sketch.register_block import register_blocks
 from autosched.sketch.sketch import Decision, Values
@@ -105,7 +106,7 @@ def _plain_drafts(drafting: _Drafting, stage: Stage) -> Iterator[dict[str, int]]
 
 def _reuse_drafts(drafting: _Drafting, stage: Stage) -> Iterator[dict[str, int]]:
     lanes_of = drafting.of(stage, "r")
-    vector = drafting.plan[stage.name].vector if stage.name in dict(drafting.plan.stages) else ""
+    vector = drafting.plan[stage.name.removesuffix(PART).removesuffix(LOCAL)].vector
     domains = tuple((a, drafting.domains[n]) for a, n in lanes_of.items())
     extents = tuple(largest(a.extent) for a in stage.axes)
     blocks = register_blocks(stage, vector, domains, drafting.target, extents)[:MOST_BLOCKS]

@@ -12,7 +12,7 @@ from autosched.sketch.inline import inlined
 from autosched.sketch.lower.group import lower_group
 from autosched.sketch.lower.scope import Home, home_key
 from autosched.sketch.lower.space import Role, Space, ladder, largest
-from autosched.sketch.lower.split import PART, Chunk, split_reduction
+from autosched.sketch.lower.split import LOCAL, PART, Chunk, cache_write, split_reduction
 from autosched.sketch.lower.state import Group, Lowering
 from autosched.sketch.plan import Plan
 from autosched.sketch.sketch import Decision
@@ -68,9 +68,11 @@ def _sizes(workload: Workload) -> tuple[Int, ...]:
 def _split(
     workload: Workload, plan: Plan, target: Target, space: Space
 ) -> tuple[Workload, dict[str, Chunk]]:
-    """Apply the split reductions of the plan to te."""
+    """Apply the local copies and split reductions of the plan to te."""
     chunks: dict[str, Chunk] = {}
     for name, stage_plan in plan.stages:
+        if stage_plan.cached:
+            workload = cache_write(workload, name)
         if not stage_plan.split:
             continue
         (stage,) = (s for s in workload.stages if s.name == name)
@@ -92,7 +94,7 @@ def groups(workload: Workload, plan: Plan) -> list[Group]:
     members: dict[str, list[Stage]] = {}
     register: dict[str, list[Stage]] = {}
     for stage in workload.stages:
-        if stage.name.endswith(PART):
+        if stage.name.endswith((PART, LOCAL)):
             members[stage.name] = [stage]
             continue
         stage_plan = plan[stage.name]

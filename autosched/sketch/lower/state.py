@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from autosched.nest.nodes import Buffer, Region
 from autosched.sketch.lower.scope import Home
 from autosched.sketch.lower.space import Space
-from autosched.sketch.lower.split import PART, Chunk
+from autosched.sketch.lower.split import LOCAL, PART, Chunk
 from autosched.sketch.plan import Plan, StagePlan
 from autosched.target.target import Target
 from autosched.te.workload import Stage, Workload
@@ -30,8 +30,8 @@ class Lowering:
     regions: list[Region] = field(default_factory=list)
 
     def stage_plan(self, stage: Stage) -> StagePlan:
-        """The plan of a stage; a partial stage follows the stage it is a part of."""
-        return self.plan[stage.name.removesuffix(PART)]
+        """The plan of a stage; a partial stage or local copy follows the stage it belongs to."""
+        return self.plan[stage.name.removesuffix(PART).removesuffix(LOCAL)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,10 +16,12 @@ Verdict = Literal["skip", "try", "commit"]
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """What a rule may look at: the workload, the stage visited, the plan so far, the target."""
+    """What a rule may look at: the workload and the stage visited, with inlined stages gone; the stage as it was
+    written; the plan so far; the target."""
 
     workload: Workload
     stage: Stage
+    written: Stage
     plan: Plan
     target: Target
 

@@ -78,8 +78,8 @@ def _is_wide(axis: Axis) -> bool:
 
 
 def hoists(stage: Stage) -> list[str]:
-    """No axis, and the last one (its panels stay in cache while the others pass)."""
-    return ["", stage.axes[-1].name] if len(stage.axes) > 1 else [""]
+    """The last axis (its panels stay in cache while the others pass), and none."""
+    return [stage.axes[-1].name, ""] if len(stage.axes) > 1 else [""]
 
 
 def pack_sets(stage: Stage, vector: str) -> Iterator[tuple[Pack, ...]]:
