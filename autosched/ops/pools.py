@@ -28,7 +28,7 @@ from autosched.ops.window_references import tap_view
 from autosched.ops.windows import CHANNEL_FIRST, Windows, inside
 from autosched.te.combiner import lowest
 from autosched.te.expr import Const, Expr, Index, Select, cast, condition
-from autosched.te.integer import Int, as_int, maximum, minimum
+from autosched.te.integer import Int, ceil_div, maximum, minimum
 from autosched.te.integer import product as int_product
 from autosched.te.workload import Reduction, Tensor, compute, reduce_over
 
@@ -127,11 +127,9 @@ def _counted(windows: Windows, at: Sequence[Int], extents: Sequence[int], paddin
         step, size = windows.dilation[d], windows.kernel[d]
         low = -windows.before[d] if padding else 0
         high = extents[d] + (windows.after[d] if padding else 0)
-        if step > 1:
-            sizes.append(as_int(size))
-            continue
         start = position * windows.stride[d] - windows.before[d]
-        sizes.append(minimum(start + size, high) - maximum(start, low))
+        first, end = ceil_div(low - start, step), ceil_div(high - start, step)
+        sizes.append(minimum(end, size) - maximum(first, 0))
     return int_product(sizes)
 
 
@@ -176,9 +174,9 @@ def _average_reference(inputs: Arrays, given: Attributes) -> tuple[Array, ...]:
     for d, extent in enumerate(x.shape[2:]):
         low = -windows.before[d] if given["count_include_pad"] else 0
         high = extent + (windows.after[d] if given["count_include_pad"] else 0)
-        start = np.arange(output[d]) * windows.stride[d] - windows.before[d]
-        one = np.minimum(start + windows.kernel[d], high) - np.maximum(start, low)
-        counts = np.multiply.outer(counts, one)
+        taps = np.arange(windows.kernel[d]) * windows.dilation[d] - windows.before[d]
+        where = np.arange(output[d])[:, None] * windows.stride[d] + taps
+        counts = np.multiply.outer(counts, ((where >= low) & (where < high)).sum(axis=1))
     return (np.moveaxis(total / counts[..., None].astype(x.dtype), -1, 1),)
 
 
@@ -223,7 +221,8 @@ def _average_samples(random: np.random.Generator) -> tuple[Sample, ...]:
         Sample(f"{s.label}, padding counts", s.inputs, {**s.attributes, "count_include_pad": 1})
         for s in padded
     ]
-    return (*base, *more)
+    line = {"kernel_shape": [3], "dilations": [2], "pads": [2, 1], "ceil_mode": 1, "strides": [2]}
+    return (*base, *more, Sample("dilated", (_draw(random, 1, 2, 10),), line))
 
 
 def _window_length(inputs: Types, given: Attributes) -> int:

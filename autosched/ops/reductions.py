@@ -23,6 +23,7 @@ from autosched.ops.operator import (
     normalized_axis,
 )
 from autosched.ops.views import viewed
+from autosched.te.combiner import highest, lowest
 from autosched.te.expr import Expr, Index, call
 from autosched.te.integer import Int
 from autosched.te.workload import Reduction, Tensor, compute, reduce_over
@@ -113,6 +114,7 @@ def reduce_samples(random: np.random.Generator) -> tuple[Sample, ...]:
         Sample("no axes", (x,), {"noop_with_empty_axes": 1}),
         Sample("extent 1", (x[:, :1],), {"axes": [1], "keepdims": 0}),
         Sample("no rows", (x[:0],), {"axes": [2]}),
+        Sample("nothing to reduce", (x[:, :0],), {"axes": [1]}),
         Sample("special values", (special,), {"axes": [1]}),
     )
 
@@ -200,13 +202,14 @@ def _log_sum_exp_reference(inputs: Arrays, given: Attributes) -> tuple[Array, ..
     x = inputs[0]
     assert x is not None
     axes = reduced_axes(x.ndim, given)
-    top = x.max(axis=axes, keepdims=True)
+    top = x.max(axis=axes, keepdims=True, initial=-np.inf)
     y = np.log(np.exp(x - top).sum(axis=axes, keepdims=True)) + top
     return (y.reshape(kept_shape(x.shape, axes, bool(given["keepdims"]))),)
 
 
 def _finite_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    return tuple(s for s in reduce_samples(random) if s.label != "special values")
+    odd = ("special values", "nothing to reduce")
+    return tuple(s for s in reduce_samples(random) if s.label not in odd)
 
 
 def _arg_axis(shape: Sequence[int], given: Attributes) -> int:
@@ -281,6 +284,14 @@ def _arg(name: str, combiner: str, meaning: Callable[..., Any]) -> Operator:
     return Operator(name, _infer_arg, te, reference, samples, attributes)
 
 
+def _largest(x: Array, **options: Any) -> Any:
+    return np.max(x, initial=lowest(str(x.dtype)).value, **options)
+
+
+def _smallest(x: Array, **options: Any) -> Any:
+    return np.min(x, initial=highest(str(x.dtype)).value, **options)
+
+
 def _square(x: Expr) -> Expr:
     return x * x
 
@@ -292,8 +303,8 @@ def _log(x: Expr) -> Expr:
 REDUCTION_OPERATORS: tuple[Operator, ...] = (
     _reduce("ReduceSum", "sum", np.sum),
     _reduce("ReduceProd", "product", np.prod),
-    _reduce("ReduceMax", "max", np.max),
-    _reduce("ReduceMin", "min", np.min),
+    _reduce("ReduceMax", "max", _largest),
+    _reduce("ReduceMin", "min", _smallest),
     _reduce("ReduceSumSquare", "sum", lambda x, **k: np.sum(x * x, **k), _square),
     _reduce("ReduceL1", "sum", lambda x, **k: np.sum(np.abs(x), **k), lambda x: call("abs", x)),
     _reduce(
