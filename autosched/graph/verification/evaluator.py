@@ -1,9 +1,10 @@
 """onnx's ReferenceEvaluator as the independent meaning of a model: every tensor by name.
 
-It evaluates some old operators by newer rules; those are replaced by what their own versions specify:
+Where it departs from what an operator's version specifies, the operator is replaced by its specification:
   - batch-norm below opset 14 with one output is inference; the evaluator blends in the statistics of the batch;
   - softmax below opset 13 works on two dimensions, split at `axis` (default 1); the evaluator takes the axis alone,
-    by default the last.
+    by default the last;
+  - local response normalization is computed for as many channels as the batch has images.
 """
 
 from __future__ import annotations
@@ -63,10 +64,27 @@ class LogSoftmax(OpRun):
         return ((shifted - total).reshape(x.shape),)
 
 
+class LRN(OpRun):
+    """x / (bias + alpha / size * sum of squares over `size` channels around)^beta."""
+
+    op_domain = ""
+
+    def _run(self, x: Array, **attributes: Any) -> tuple[Array]:
+        size, channels = attributes["size"], x.shape[1]
+        squares = np.zeros_like(x)
+        for c in range(channels):
+            first = max(0, c - (size - 1) // 2)
+            squares[:, c] = (x[:, first : c + size // 2 + 1] ** 2).sum(axis=1)
+        base = attributes["bias"] + attributes["alpha"] / size * squares
+        return ((x / base ** attributes["beta"]).astype(x.dtype),)
+
+
+EVERY_OPSET = 1 << 30
 REPLACED: tuple[tuple[int, type[OpRun]], ...] = (
     (14, BatchNormalization),
     (13, Softmax),
     (13, LogSoftmax),
+    (EVERY_OPSET, LRN),
 )
 """(First opset that the evaluator follows, the operator below it)."""
 
