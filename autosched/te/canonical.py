@@ -1,6 +1,6 @@
 """The canonical form of a workload: one form, hence one key, however the computation was written.
 
-Copies are read through, axes of extent 1 dropped, adjacent axes merged, expressions normalized,
+Copies are read through, axes of extent 1 dropped, adjacent axes merged or split, expressions normalized,
 equal stages shared, unused ones dropped, and all is named by position. Each pass rewrites the whole
 workload; they repeat until nothing changes.
 """
@@ -16,6 +16,7 @@ from autosched.te.integer import Int, symbol
 from autosched.te.merge_axes import with_merged_axes
 from autosched.te.rebuild import Rebuilt, finished, tensor_key
 from autosched.te.scalar_form import simplified_expr
+from autosched.te.split_axes import with_split_axes
 from autosched.te.unit_axes import without_unit_axes
 from autosched.te.workload import (
     Axis,
@@ -27,7 +28,7 @@ from autosched.te.workload import (
     stage_text,
 )
 
-PASSES = (without_copies, without_unit_axes, with_merged_axes)
+PASSES = (without_copies, without_unit_axes, with_merged_axes, with_split_axes)
 MAX_ROUNDS = 8
 
 

@@ -197,6 +197,27 @@ def test_values_are_unchanged_and_the_form_is_fixed(make: Callable[[], Workload]
     assert canonical_text(canonical(form)) == canonical_text(form)
 
 
+def test_readers_take_over_split_axes() -> None:
+    """A matrix product by groups, then a bias over the joined axis, then a sum over rows."""
+    x, w, b = placeholder("x", (5, 6)), placeholder("w", (6, 4)), placeholder("b", (12,))
+    (s,) = compute(
+        "s",
+        {"i": 5, "g": 3, "r": 4},
+        lambda i, g, r: reduce_over("sum", {"k": 2}, lambda k: x[i, g * 2 + k] * w[g * 2 + k, r]),
+    )
+    (y,) = compute("y", {"i": 5, "f": 12}, lambda i, f: s[i, f // 4, f % 4] + b[f])
+    (z,) = compute("z", {"f": 12}, lambda f: reduce_over("sum", {"i": 5}, lambda i: y[i, f]))
+    workload = Workload("groups", (x, w, b), (y, z))
+    form = canonical(workload)
+    assert [t.static_shape for t in form.outputs] == [(5, 3, 4), (3, 4)]
+    inputs = [RANDOM.standard_normal(t.static_shape) for t in workload.inputs]
+    for a, c in zip(
+        evaluate_workload(workload, inputs), evaluate_workload(form, inputs), strict=True
+    ):
+        np.testing.assert_allclose(a.ravel(), c.ravel(), rtol=1e-12)
+    assert not any(op in canonical_text(form) for op in (" / ", " % "))
+
+
 def test_a_padded_axis_stays_whole() -> None:
     x = placeholder("x", (4, 4))
 
