@@ -1,15 +1,14 @@
-"""Operators that move elements: views, permutations, slices, joins, padding."""
+"""Operators that move elements: permutations, slices, joins, blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from autosched.errors import InvalidInput
 from autosched.ops.binary_operators import present, same_dtype
-from autosched.ops.broadcasting import axes_of, broadcast, read_broadcast
+from autosched.ops.broadcasting import axes_of
 from autosched.ops.operator import (
     REQUIRED,
     UNLIMITED,
@@ -24,10 +23,8 @@ from autosched.ops.operator import (
     Types,
     normalized_axis,
 )
-from autosched.ops.views import viewed
-from autosched.te.dtype import is_float
-from autosched.te.expr import Const, Expr, Select, condition
-from autosched.te.integer import Int, all_of, as_int, less, less_equal, maximum, minimum, select
+from autosched.te.expr import Expr, Select, condition
+from autosched.te.integer import Int, less
 from autosched.te.workload import Tensor, compute
 
 Shape = tuple[int, ...]
@@ -36,115 +33,6 @@ ShapeRule = Callable[[Shape, Attributes], Shape]
 
 def _draw(random: np.random.Generator, *shape: int) -> Array:
     return random.standard_normal(shape).astype(np.float32)
-
-
-def _view(
-    name: str,
-    rule: ShapeRule,
-    samples: Callable[[np.random.Generator], tuple[Sample, ...]],
-    attributes: tuple[Attribute, ...] = (),
-    *,
-    static: dict[int, str] | None = None,
-    n_inputs: tuple[int, float] = (1, 1),
-) -> Operator:
-    """The same elements in the same order under the shape that `rule` gives."""
-
-    def infer(inputs: Types, given: Attributes) -> tuple[TensorType, ...]:
-        x = inputs[0]
-        assert x is not None
-        return (TensorType(rule(x.shape, given), x.dtype),)
-
-    def te(inputs: Tensors, given: Attributes) -> tuple[Tensor, ...]:
-        x = inputs[0]
-        assert x is not None
-        return (viewed(x, rule(x.static_shape, given)),)
-
-    def reference(inputs: Arrays, given: Attributes) -> tuple[Array, ...]:
-        x = inputs[0]
-        assert x is not None
-        return (x.reshape(rule(x.shape, given)),)
-
-    return Operator(name, infer, te, reference, samples, attributes, n_inputs, static or {})
-
-
-def _reshaped(shape: Shape, given: Attributes) -> Shape:
-    """0 copies a dimension (unless allowzero), -1 is worked out."""
-    wanted = list(given["shape"])
-    for d, extent in enumerate(wanted):
-        if extent == 0 and not given["allowzero"]:
-            if d >= len(shape):
-                raise InvalidInput(f"shape {tuple(wanted)} copies dimension {d} of {shape}")
-            wanted[d] = shape[d]
-    total = int(np.prod(shape, dtype=np.int64))
-    if wanted.count(-1) == 1:
-        rest = int(np.prod([n for n in wanted if n != -1], dtype=np.int64))
-        wanted[wanted.index(-1)] = total // rest if rest else 0
-    if min(wanted, default=0) < 0 or int(np.prod(wanted, dtype=np.int64)) != total:
-        raise InvalidInput(f"shape {tuple(given['shape'])} does not fit {total} elements {shape}")
-    return tuple(wanted)
-
-
-def _reshape_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    x = _draw(random, 2, 3, 4, 5)
-    return (
-        Sample("flat", (x,), {"shape": [-1]}),
-        Sample("regrouped", (x,), {"shape": [6, 2, 10]}),
-        Sample("odd cuts", (x,), {"shape": [8, 15]}),
-        Sample("copied dimension", (x,), {"shape": [0, -1, 5]}),
-        Sample("units", (x[:1, :, :1],), {"shape": [1, 3, 1, 5, 1]}),
-        Sample("empty", (x[:0],), {"shape": [0, 60], "allowzero": 1}),
-        Sample("scalar", (x[0, 0, 0, :1],), {"shape": []}),
-    )
-
-
-def _flattened(shape: Shape, given: Attributes) -> Shape:
-    axis = (
-        given["axis"] if given["axis"] == len(shape) else normalized_axis(given["axis"], len(shape))
-    )
-    outer, inner = shape[:axis], shape[axis:]
-    return int(np.prod(outer, dtype=np.int64)), int(np.prod(inner, dtype=np.int64))
-
-
-def _flatten_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    x = _draw(random, 2, 3, 4)
-    return tuple(Sample(f"axis {a}", (x,), {"axis": a}) for a in (0, 1, 2, 3, -1))
-
-
-def _squeezed(shape: Shape, given: Attributes) -> Shape:
-    if given["axes"] is None:
-        return tuple(n for n in shape if n != 1)
-    axes = {normalized_axis(a, len(shape), "axes entry") for a in given["axes"]}
-    for axis in axes:
-        if shape[axis] != 1:
-            raise InvalidInput(f"axis {axis} of {shape} has extent {shape[axis]}, not 1")
-    return tuple(n for d, n in enumerate(shape) if d not in axes)
-
-
-def _unsqueezed(shape: Shape, given: Attributes) -> Shape:
-    rank = len(shape) + len(given["axes"])
-    axes = {normalized_axis(a, rank, "axes entry") for a in given["axes"]}
-    if len(axes) != len(given["axes"]):
-        raise InvalidInput(f"axes {given['axes']} name an axis twice")
-    rest = iter(shape)
-    return tuple(1 if d in axes else next(rest) for d in range(rank))
-
-
-def _squeeze_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    x = _draw(random, 1, 3, 1, 5)
-    return (
-        Sample("one axis", (x,), {"axes": [0]}),
-        Sample("all", (x,)),
-        Sample("back", (x,), {"axes": [-2]}),
-    )
-
-
-def _unsqueeze_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    x = _draw(random, 3, 5)
-    return Sample("front and back", (x,), {"axes": [0, -1]}), Sample("middle", (x,), {"axes": [1]})
-
-
-def _same_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    return Sample("matrix", (_draw(random, 3, 5),)), Sample("empty", (_draw(random, 0, 2),))
 
 
 def _permutation(rank: int, given: Attributes) -> tuple[int, ...]:
@@ -296,160 +184,6 @@ def _concat_samples(random: np.random.Generator) -> tuple[Sample, ...]:
     )
 
 
-def pad_widths(rank: int, given: Attributes) -> list[tuple[int, int]]:
-    """Elements added before and after each dimension."""
-    axes = given["axes"] or tuple(range(rank))
-    pads = given["pads"]
-    if len(pads) != 2 * len(axes):
-        raise InvalidInput(f"pads is {pads}; {2 * len(axes)} integers are wanted")
-    widths = [(0, 0)] * rank
-    for position, axis in enumerate(axes):
-        place = normalized_axis(axis, rank, "axes entry")
-        widths[place] = (pads[position], pads[position + len(axes)])
-    return widths
-
-
-def _infer_pad(inputs: Types, given: Attributes) -> tuple[TensorType, ...]:
-    x = inputs[0]
-    assert x is not None
-    widths = pad_widths(x.rank, given)
-    if given["mode"] == "reflect":
-        for extent, pair in zip(x.shape, widths, strict=True):
-            if max(pair) >= extent and max(pair) > 0:
-                raise InvalidInput(f"pads {given['pads']} reflect more than {x} has")
-    shape = tuple(n + b + a for n, (b, a) in zip(x.shape, widths, strict=True))
-    return (TensorType(shape, x.dtype),)
-
-
-def _mirrored(position: Int, extent: int) -> Int:
-    back = 2 * (extent - 1) - position
-    low = select(less(position, 0), 0 - position, position)
-    return select(less(extent - 1, position), back, low)
-
-
-def _te_pad(inputs: Tensors, given: Attributes) -> tuple[Tensor, ...]:
-    x = inputs[0]
-    assert x is not None
-    widths, extents = pad_widths(len(x.shape), given), x.static_shape
-    shape = [n + b + a for n, (b, a) in zip(extents, widths, strict=True)]
-
-    def body(*at: Int) -> Expr:
-        where = [i - b for i, (b, _) in zip(at, widths, strict=True)]
-        if given["mode"] == "edge":
-            return x[
-                tuple(maximum(minimum(i, n - 1), 0) for i, n in zip(where, extents, strict=True))
-            ]
-        if given["mode"] == "reflect":
-            return x[tuple(_mirrored(i, n) for i, n in zip(where, extents, strict=True))]
-        tests = [
-            t
-            for i, n, pair in zip(where, extents, widths, strict=True)
-            for t, needed in ((less_equal(0, i), pair[0] > 0), (less(i, n), pair[1] > 0))
-            if needed
-        ]
-        test = all_of(tests)
-        fill = given["constant_value"]
-        value = Const(float(fill) if is_float(x.dtype) else int(fill), x.dtype)
-        return (
-            x[tuple(where)] if test.is_constant else Select(condition(test), x[tuple(where)], value)
-        )
-
-    return compute("pad", axes_of(shape), body)
-
-
-def _pad_reference(inputs: Arrays, given: Attributes) -> tuple[Array, ...]:
-    x = inputs[0]
-    assert x is not None
-    widths = pad_widths(x.ndim, given)
-    grown = [(max(b, 0), max(a, 0)) for b, a in widths]
-    more: dict[str, Any] = {"mode": given["mode"]}
-    if given["mode"] == "constant":
-        more["constant_values"] = given["constant_value"]
-    y = np.pad(x, grown, **more)
-    cut = tuple(slice(max(-b, 0), y.shape[d] - max(-a, 0)) for d, (b, a) in enumerate(widths))
-    return (y[cut],)
-
-
-def _pad_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    x = _draw(random, 3, 4, 5)
-    return (
-        Sample("constant", (x,), {"pads": [1, 0, 2, 0, 3, 1], "constant_value": -1.5}),
-        Sample("cropped", (x,), {"pads": [0, -1, 1, 0, -1, 0]}),
-        Sample("reflect", (x,), {"pads": [0, 2, 1, 0, 3, 4], "mode": "reflect"}),
-        Sample("edge", (x,), {"pads": [5, 0, 1, 0, 3, 0], "mode": "edge"}),
-        Sample("two axes", (x,), {"pads": [1, 2, 3, 0], "axes": [0, -1]}),
-        Sample("nothing", (x,), {"pads": [0] * 6}),
-    )
-
-
-def _expanded(shape: Shape, given: Attributes) -> Shape:
-    return broadcast(shape, tuple(given["shape"]))
-
-
-def _infer_expand(inputs: Types, given: Attributes) -> tuple[TensorType, ...]:
-    x = inputs[0]
-    assert x is not None
-    return (TensorType(_expanded(x.shape, given), x.dtype),)
-
-
-def _te_expand(inputs: Tensors, given: Attributes) -> tuple[Tensor, ...]:
-    x = inputs[0]
-    assert x is not None
-    shape = _expanded(x.static_shape, given)
-    return compute("expand", axes_of(shape), lambda *at: read_broadcast(x, at))
-
-
-def _expand_reference(inputs: Arrays, given: Attributes) -> tuple[Array, ...]:
-    x = inputs[0]
-    assert x is not None
-    return (np.broadcast_to(x, _expanded(x.shape, given)).copy(),)
-
-
-def _expand_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    return (
-        Sample("rows", (_draw(random, 1, 5),), {"shape": [3, 5]}),
-        Sample("one", (_draw(random, 3, 1),), {"shape": [2, 1, 4]}),
-    )
-
-
-def _tiled(shape: Shape, given: Attributes) -> Shape:
-    if len(given["repeats"]) != len(shape):
-        raise InvalidInput(f"repeats is {given['repeats']}; {len(shape)} integers are wanted")
-    return tuple(n * r for n, r in zip(shape, given["repeats"], strict=True))
-
-
-def _infer_tile(inputs: Types, given: Attributes) -> tuple[TensorType, ...]:
-    x = inputs[0]
-    assert x is not None
-    return (TensorType(_tiled(x.shape, given), x.dtype),)
-
-
-def _te_tile(inputs: Tensors, given: Attributes) -> tuple[Tensor, ...]:
-    x = inputs[0]
-    assert x is not None
-    extents, shape = x.static_shape, _tiled(x.static_shape, given)
-    if 0 in shape:
-        return compute("tile", axes_of(shape), lambda *at: x[(as_int(0),) * len(shape)])
-    return compute(
-        "tile",
-        axes_of(shape),
-        lambda *at: x[tuple(i % n for i, n in zip(at, extents, strict=True))],
-    )
-
-
-def _tile_reference(inputs: Arrays, given: Attributes) -> tuple[Array, ...]:
-    x = inputs[0]
-    assert x is not None
-    return (np.tile(x, given["repeats"]),)
-
-
-def _tile_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    return (
-        Sample("both axes", (_draw(random, 2, 3),), {"repeats": [3, 2]}),
-        Sample("none", (_draw(random, 2, 3),), {"repeats": [0, 2]}),
-    )
-
-
 def _split_sizes(extent: int, given: Attributes) -> tuple[int, ...]:
     sizes = given["split"]
     if sizes is None:
@@ -548,40 +282,7 @@ def _depth_samples(random: np.random.Generator) -> tuple[Sample, ...]:
     return tuple(Sample(m, (x,), {"blocksize": 2, "mode": m}) for m in ("DCR", "CRD"))
 
 
-AXES = Attribute("axes", "ints")
-
 MOVEMENT_OPERATORS: tuple[Operator, ...] = (
-    _view(
-        "Reshape",
-        _reshaped,
-        _reshape_samples,
-        (Attribute("shape", "ints", REQUIRED), Attribute("allowzero", "int", 0, (0, 1))),
-        static={1: "shape"},
-        n_inputs=(1, 2),
-    ),
-    _view("Flatten", _flattened, _flatten_samples, (Attribute("axis", "int", 1),)),
-    _view("Squeeze", _squeezed, _squeeze_samples, (AXES,), static={1: "axes"}, n_inputs=(1, 2)),
-    _view(
-        "Unsqueeze",
-        _unsqueezed,
-        _unsqueeze_samples,
-        (Attribute("axes", "ints", REQUIRED),),
-        static={1: "axes"},
-        n_inputs=(1, 2),
-    ),
-    _view("Identity", lambda shape, _: shape, _same_samples),
-    _view(
-        "Dropout",
-        lambda shape, _: shape,
-        _same_samples,
-        (
-            Attribute("seed", "int"),
-            Attribute("ratio", "float", 0.5),
-            Attribute("training_mode", "int", 0, (0,)),
-        ),
-        static={1: "ratio", 2: "training_mode"},
-        n_inputs=(1, 3),
-    ),
     Operator(
         "Transpose",
         _infer_transpose,
@@ -608,41 +309,6 @@ MOVEMENT_OPERATORS: tuple[Operator, ...] = (
         _concat_samples,
         (Attribute("axis", "int", REQUIRED),),
         (1, UNLIMITED),
-    ),
-    Operator(
-        "Pad",
-        _infer_pad,
-        _te_pad,
-        _pad_reference,
-        _pad_samples,
-        (
-            Attribute("pads", "ints", REQUIRED),
-            Attribute("constant_value", "number", 0.0),
-            AXES,
-            Attribute("mode", "string", "constant", ("constant", "reflect", "edge")),
-        ),
-        (1, 4),
-        {1: "pads", 2: "constant_value", 3: "axes"},
-    ),
-    Operator(
-        "Expand",
-        _infer_expand,
-        _te_expand,
-        _expand_reference,
-        _expand_samples,
-        (Attribute("shape", "ints", REQUIRED),),
-        (1, 2),
-        {1: "shape"},
-    ),
-    Operator(
-        "Tile",
-        _infer_tile,
-        _te_tile,
-        _tile_reference,
-        _tile_samples,
-        (Attribute("repeats", "ints", REQUIRED),),
-        (1, 2),
-        {1: "repeats"},
     ),
     Operator(
         "Split",

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from autosched.ops.binary_operators import BINARY_OPERATORS
 from autosched.ops.constants import CONSTANT_OPERATORS
 from autosched.ops.convolutions import CONVOLUTION_OPERATORS
+from autosched.ops.extensions import EXTENSION_OPERATORS
 from autosched.ops.matrices import MATRIX_OPERATORS
 from autosched.ops.movements import MOVEMENT_OPERATORS
 from autosched.ops.normalizations import NORMALIZATION_OPERATORS
@@ -15,6 +16,7 @@ from autosched.ops.operator import Operator
 from autosched.ops.pools import POOL_OPERATORS
 from autosched.ops.reductions import REDUCTION_OPERATORS
 from autosched.ops.unary import UNARY_OPERATORS
+from autosched.ops.view_operators import VIEW_OPERATORS
 
 OPS: Mapping[str, Operator] = MappingProxyType(
     {
@@ -27,7 +29,9 @@ OPS: Mapping[str, Operator] = MappingProxyType(
             CONVOLUTION_OPERATORS,
             POOL_OPERATORS,
             NORMALIZATION_OPERATORS,
+            VIEW_OPERATORS,
             MOVEMENT_OPERATORS,
+            EXTENSION_OPERATORS,
             CONSTANT_OPERATORS,
         )
         for operator in family
