@@ -176,7 +176,9 @@ def _mean_reference(inputs: Arrays, given: Attributes) -> tuple[Array, ...]:
     x = inputs[0]
     assert x is not None
     axes = reduced_axes(x.ndim, given)
-    return (np.asarray(x.mean(axis=axes, keepdims=bool(given["keepdims"]))),)
+    total = x.sum(axis=axes, keepdims=bool(given["keepdims"]))
+    with np.errstate(all="ignore"):
+        return (np.asarray(total / np.asarray(count(x.shape, axes), x.dtype)),)
 
 
 def _te_log_sum_exp(inputs: Tensors, given: Attributes) -> tuple[Tensor, ...]:
@@ -203,7 +205,8 @@ def _log_sum_exp_reference(inputs: Arrays, given: Attributes) -> tuple[Array, ..
     assert x is not None
     axes = reduced_axes(x.ndim, given)
     top = x.max(axis=axes, keepdims=True, initial=-np.inf)
-    y = np.log(np.exp(x - top).sum(axis=axes, keepdims=True)) + top
+    with np.errstate(divide="ignore"):
+        y = np.log(np.exp(x - top).sum(axis=axes, keepdims=True)) + top
     return (y.reshape(kept_shape(x.shape, axes, bool(given["keepdims"]))),)
 
 
