@@ -14,7 +14,11 @@ from dataclasses import dataclass, field
 from statistics import median, quantiles
 from typing import Literal
 
-WAITED_SHARE = 0.01
+DISTURBED_SHARE = 0.01
+SWITCH_SECONDS = 25e-6
+TOLERABLE_SHARE = 0.05
+"""If the wait for a quiet machine was in vain, samples disturbed by less than this are better than none."""
+
 STABLE_SPREAD = 0.003
 PROBE_RATIO = 2.0
 QUIET_SECONDS = 1.5
@@ -33,9 +37,13 @@ class Sample:
     stolen_ticks: int = 0
 
     @property
+    def disturbance(self) -> float:
+        """Time lost to others over the sample's time: waiting threads, and what a switch costs in itself."""
+        return (self.waited_seconds + self.switches * SWITCH_SECONDS) / self.seconds
+
+    @property
     def is_contended(self) -> bool:
-        waited = self.waited_seconds > WAITED_SHARE * self.seconds
-        return self.switches > 0 or self.stolen_ticks > 0 or waited
+        return self.stolen_ticks > 0 or self.disturbance > DISTURBED_SHARE
 
     @property
     def call_seconds(self) -> float:
@@ -61,9 +69,17 @@ class Series:
 
     kept: list[float] = field(default_factory=list)
     dropped: list[float] = field(default_factory=list)
+    tolerable: list[float] = field(default_factory=list)
 
     def add(self, sample: Sample) -> None:
         (self.dropped if sample.is_contended else self.kept).append(sample.call_seconds)
+        if sample.stolen_ticks == 0 and sample.disturbance < TOLERABLE_SHARE:
+            self.tolerable.append(sample.call_seconds)
+
+    @property
+    def usable(self) -> list[float]:
+        """The kept samples; else those that were hardly disturbed."""
+        return self.kept or self.tolerable
 
     @property
     def n_taken(self) -> int:
@@ -74,8 +90,8 @@ class Series:
         return len(self.dropped) / self.n_taken if self.n_taken else 0.0
 
     def summary(self) -> tuple[float, float, int]:
-        """Median, interquartile range and number of the kept samples, or of all if none was kept."""
-        values = self.kept or self.dropped
+        """Median, interquartile range and number of the usable samples, or of all if there is none."""
+        values = self.usable or self.dropped
         if len(values) < 2:
             return values[0], 0.0, len(values)
         low, _, high = quantiles(values, n=4, method="inclusive")
@@ -103,7 +119,7 @@ def judge(series: Series, rule: TimingRule, spent_seconds: float) -> Verdict:
     ):
         return "gave_up"
     if series.is_stable(rule.min_samples) or series.n_taken >= rule.max_samples:
-        return "done" if kept else "no_quiet"
+        return "done" if series.usable else "no_quiet"
     if spent_seconds < rule.cap_seconds:
         return "more"
     if len(kept) >= min(3, rule.min_samples):
@@ -111,7 +127,7 @@ def judge(series: Series, rule: TimingRule, spent_seconds: float) -> Verdict:
     patience = max(rule.cap_seconds, rule.quiet_seconds)
     if spent_seconds < patience:
         return "more"
-    return "done" if kept else "no_quiet"
+    return "done" if series.usable else "no_quiet"
 
 
 def time_calls(

@@ -25,7 +25,7 @@ class Machine:
         slow, contended = next(self.weather)
         seconds = self.call_seconds * calls * slow
         self.now += seconds
-        self.taken.append(Sample(seconds, calls, switches=int(contended)))
+        self.taken.append(Sample(seconds, calls, switches=10_000 if contended else 0))
         return self.taken[-1]
 
     def pause(self, seconds: float) -> None:
@@ -93,6 +93,20 @@ def test_waiting_without_a_switch_is_contention_too() -> None:
     assert Sample(0.002, 1, waited_seconds=0.0005).is_contended
     assert not Sample(0.002, 1, waited_seconds=1e-6).is_contended
     assert Sample(0.002, 1, stolen_ticks=1).is_contended
+
+
+def test_a_switch_matters_as_much_as_it_costs() -> None:
+    assert Sample(0.002, 1, switches=1).is_contended
+    assert not Sample(0.02, 1, switches=1).is_contended
+
+
+def test_hardly_disturbed_samples_are_better_than_none() -> None:
+    series = Series()
+    for waited in (0.0004, 0.01):
+        series.add(Sample(0.01 + waited, 1, waited_seconds=waited))
+    assert (series.kept, len(series.dropped), series.contended_share) == ([], 2, 1.0)
+    assert series.summary()[0] == pytest.approx(0.0104)
+    assert judge(series, TimingRule(), 99.0) == "done"
 
 
 def test_a_few_quiet_samples_are_enough_at_the_cap() -> None:
