@@ -61,10 +61,11 @@ class _Child:
     started: float = field(default_factory=time.monotonic)
 
 
-def enter_namespaces(network: bool) -> None:
-    """Leaves the host's processes and, unless `network`, its network, as far as permitted. Call before `os.fork`."""
+def enter_namespaces(*, network: bool, alone: bool = True) -> None:
+    """Leaves the host's processes and, unless `network`, its network, as far as permitted; not if not `alone`. The
+    process is that of the next `os.fork`. What falls to this process in either case, it will hear of."""
     wanted = linux.CLONE_NEWPID | linux.CLONE_NEWIPC | (0 if network else linux.CLONE_NEWNET)
-    if not linux.unshare(wanted):
+    if alone and not linux.unshare(wanted):
         linux.unshare(linux.CLONE_NEWUSER | wanted)
     linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
 

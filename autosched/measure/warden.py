@@ -50,12 +50,15 @@ class Warden:
         *,
         threads_library: Path | None = None,
         journal: Path | None = None,
+        namespaces: bool = True,
     ):
-        """`role`: "compiler" or "runner"; `tag` marks every process below; `threads_library` is the pool's file."""
+        """`role`: "compiler" or "runner"; `tag` marks every process below; `threads_library` is the pool's file;
+        `namespaces`: leave the host's processes and network where that is permitted."""
         self._boot = {
             "role": role,
             "library": str(threads_library) if threads_library else None,
             "journal": str(journal) if journal else None,
+            "namespaces": namespaces,
         }
         self._tag = tag
         self._process: subprocess.Popen[bytes] | None = None
@@ -116,6 +119,7 @@ class Warden:
         root = str(Path(autosched.__file__).parent.parent)
         boot = {
             **self._boot,
+            "tuner": os.getpid(),
             "socket": theirs.fileno(),
             "path": [root, *(p for p in sys.path if p)],
         }

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
 import socket
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from autosched.measure import linux
 from autosched.measure.channel import Channel, ChannelClosed
@@ -22,23 +23,38 @@ Job = Callable[[dict[str, Any], list[int], int], tuple[dict[str, Any], list[int]
 
 
 def main(boot: dict[str, Any]) -> None:
-    """Enters the namespaces, begets the process that works in them, and ends with it."""
-    linux.die_with_parent()
-    enter_namespaces(network=False)
+    """Enters the namespaces, begets the process that works in them, and ends when that or the tuner does.
+
+    A parent-death signal would tie us to the tuner's thread that started us; this looks at its process.
+    """
+    tuner = os.pidfd_open(boot["tuner"])
+    if os.getppid() != boot["tuner"]:
+        os._exit(1)
+    enter_namespaces(network=False, alone=boot["namespaces"])
     worker = os.fork()
     if worker == 0:
-        linux.die_with_parent()
-        status = 1
-        try:
-            _serve(boot)
-            status = 0
-        finally:
-            end_children()
-            os._exit(status)
+        _be_worker(boot, tuner)
     os.close(boot["socket"])
-    os.waitpid(worker, 0)
+    poll = select.poll()
+    for handle in (tuner, os.pidfd_open(worker)):
+        poll.register(handle, select.POLLIN)
+    poll.poll()
     end_children()
     os._exit(0)
+
+
+def _be_worker(boot: dict[str, Any], tuner: int) -> NoReturn:
+    status = 1
+    try:
+        linux.die_with_parent()
+        os.close(tuner)
+        # Orphans below must fall to this process, not to the one above that only waits.
+        linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
+        _serve(boot)
+        status = 0
+    finally:
+        end_children()
+        os._exit(status)
 
 
 def _serve(boot: dict[str, Any]) -> None:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from autosched.measure.janitor import fresh_tag, tagged_processes
+from autosched.measure.warden import Warden, WardenLost
 
 WARDEN = """
 import json, os, sys, time
@@ -103,3 +111,61 @@ def test_a_fork_bomb_ends_at_its_deadline(mode: str) -> None:
     found = contained(mode, "bomb")
     assert (found["kind"], found["left"]) == ("deadline", None)
     assert found["strays"] > 50
+
+
+@pytest.mark.parametrize("namespaces", [True, False])
+def test_a_warden_leaves_nothing_in_either_mode(namespaces: bool, tmp_path: Path) -> None:
+    tag = fresh_tag()
+    warden = Warden("compiler", tag, namespaces=namespaces)
+    script = "(setsid sleep 1000 &) ; setsid sleep 1000 & sleep 1000"
+    request = {
+        "job": "compile",
+        "command": ["sh", "-c", script],
+        "source": "",
+        "folder": str(tmp_path),
+        "folder_prefix": tag,
+        "environment": {},
+        "limits": {"wall_seconds": 0.5},
+    }
+    answer, _ = warden.ask(request, seconds=5.0)
+    assert answer["kind"] == "deadline"
+    assert answer["strays"] >= 2
+    assert len(list(tagged_processes(tag))) == 2
+    assert list(tmp_path.iterdir()) == []
+    warden.close()
+    assert list(tagged_processes(tag)) == []
+
+
+@pytest.mark.parametrize("namespaces", [True, False])
+def test_a_killed_warden_takes_its_job_with_it(namespaces: bool, tmp_path: Path) -> None:
+    tag = fresh_tag()
+    warden = Warden("compiler", tag, namespaces=namespaces)
+    request = {
+        "job": "compile",
+        "command": ["sleep", "1000"],
+        "source": "",
+        "folder": str(tmp_path),
+        "folder_prefix": tag,
+        "environment": {},
+        "limits": {"wall_seconds": 60.0},
+    }
+    warden.send(request)
+    assert _wait_until(lambda: len(list(tagged_processes(tag))) == 3)
+    for pid, _ in tagged_processes(tag):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        break
+    with pytest.raises(WardenLost):
+        warden.receive(5.0)
+    assert _wait_until(lambda: not list(tagged_processes(tag)))
+    assert warden.ask({**request, "command": ["true"]}, seconds=5.0)[0]["kind"] == "exited"
+    warden.close()
+
+
+def _wait_until(true: Callable[[], bool], seconds: float = 10.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
