@@ -115,7 +115,7 @@ def _probe(command: tuple[str, ...], target: Target) -> Toolchain:
     version_text = _answer([*command, "--version"], command)
     family = _family(version_text, command)
     base = (*CODE_FLAGS, *_triple_flags(family, target))
-    full = (*base, *compiler_flags(target))
+    full = (*base, *_spelled(family, compiler_flags(target)))
     untuned = tuple(f for f in full if not f.startswith("-mtune="))
     for flags in dict.fromkeys((full, untuned)):
         if _accepts(command, flags):
@@ -123,6 +123,23 @@ def _probe(command: tuple[str, ...], target: Target) -> Toolchain:
     raise InvalidInput(
         f"compiler {' '.join(command)}: refuses the flags of target {target.isa}: {' '.join(untuned)}"
     )
+
+
+ZIG_SPELLING = {
+    "-march=x86-64": "-march=x86_64",
+    "-march=armv8.2-a": "-mcpu=generic+v8_2a",
+    "+fp16": "+fullfp16",
+}
+
+
+def _spelled(family: str, flags: tuple[str, ...]) -> tuple[str, ...]:
+    """zig knows base instruction sets by LLVM's names, and takes a tuning for a CPU whose features it then uses."""
+    if family != "zig":
+        return flags
+    kept = [f for f in flags if not f.startswith("-mtune=")]
+    for ours, theirs in ZIG_SPELLING.items():
+        kept = [f.replace(ours, theirs) for f in kept]
+    return tuple(kept)
 
 
 def _triple_flags(family: str, target: Target) -> tuple[str, ...]:

@@ -167,6 +167,13 @@ def test_the_host_has_a_toolchain_and_its_key_is_about_code_alone() -> None:
     assert toolchain.key != replace(toolchain, version="0.0.1").key
 
 
+@pytest.mark.parametrize("name", target_names())
+def test_the_fallback_compiler_takes_the_flags_of_every_target(name: str) -> None:
+    toolchain = find_toolchain(load_target(name), "zig")
+    assert toolchain.name == "zig"
+    assert all(f in " ".join(toolchain.flags) for f in ("-ffp-contract=fast", "-target"))
+
+
 def test_a_compiler_that_is_not_there_or_not_one_is_refused() -> None:
     with pytest.raises(InvalidInput, match="no such program"):
         find_toolchain(detect_target(), "no-such-compiler")
