@@ -18,7 +18,7 @@ from autosched.measure.janitor import fresh_tag
 from autosched.measure.protocol import Artefact, BuildResult
 from autosched.measure.warden import Warden, WardenLost
 from autosched.records.outcome import Outcome
-from autosched.target.toolchain import LINK_FLAGS, Toolchain
+from autosched.target.toolchain import LINK_FLAGS, Toolchain, compiler_environment
 
 MAX_OBJECT_BYTES = 32 << 20
 MAX_SOURCE_BYTES = 8 << 20
@@ -109,7 +109,7 @@ class LocalBuilder:
             "source": kernel.source,
             "folder": tempfile.gettempdir(),
             "folder_prefix": f"{self._tag}-",
-            "environment": self._environment(),
+            "environment": compiler_environment(self._toolchain),
             "limits": {
                 "wall_seconds": limits.wall_seconds,
                 "cpu_seconds": limits.cpu_seconds,
@@ -122,11 +122,6 @@ class LocalBuilder:
         except WardenLost as lost:
             return BuildResult(Outcome.LOST, error=str(lost))
         return None
-
-    def _environment(self) -> dict[str, str]:
-        """zig builds its own C library once and keeps it; the others keep nothing."""
-        cache = os.path.join(os.path.expanduser("~"), ".cache", "zig")
-        return {"ZIG_GLOBAL_CACHE_DIR": cache} if self._toolchain.name == "zig" else {}
 
     @staticmethod
     def _ready(handles: list[int]) -> list[int]:

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from autosched.codegen.kernel import RegionSpec
 from autosched.errors import AutoschedError
-from autosched.target.toolchain import Toolchain
+from autosched.target.toolchain import Toolchain, compiler_environment
 
 SPIN_SECONDS = 50e-6
 """How long a waiting thread spins before it sleeps: longer than the gap between two kernels of a module, far shorter
@@ -177,6 +177,7 @@ def _compile(toolchain: Toolchain, texts: dict[str, str], path: Path) -> None:
             done = subprocess.run(
                 command,
                 cwd=folder,
+                env={**os.environ, **compiler_environment(toolchain)},
                 capture_output=True,
                 text=True,
                 timeout=COMPILE_SECONDS,

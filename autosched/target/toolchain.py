@@ -57,6 +57,16 @@ class Toolchain:
         return f"{KEY_VERSION}-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 
+def compiler_environment(toolchain: Toolchain) -> dict[str, str]:
+    """Variables that every call of the compiler must share: zig builds its C library once a CPU, which takes a while,
+    and keeps it in a folder; the others keep nothing."""
+    return (
+        {"ZIG_GLOBAL_CACHE_DIR": str(Path.home() / ".cache" / "zig")}
+        if toolchain.name == "zig"
+        else {}
+    )
+
+
 def compiler_flags(target: Target) -> tuple[str, ...]:
     """Options that make any compiler of the gcc family generate code for `target`: explicit features and tuning."""
     tune = (f"-mtune={target.core_kind}",) if target.core_kind else ()
