@@ -1,0 +1,118 @@
+"""Forgetting what is no longer of use.
+
+Kept whatever their age, with all their runs:
+
+| trial | because |
+|---|---|
+| of an unfinished job, or in the history of one | its search reads them again |
+| the winner of a setting | it is the answer of a lookup |
+| ever timed side by side | it tells why the winner won |
+| number 0 | it is what a winner is compared with |
+| open | it is no result yet |
+| reused by a trial that is kept | that trial's result is its |
+
+A forgotten candidate may be measured again, and a search that began from forgotten records cannot be repeated.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, or_, select
+from sqlalchemy.orm import aliased
+
+from autosched.db.engine import in_write
+from autosched.db.schema import BestRow, HistoryRow, JobRow, RunRow, TaskRow, TrialRow
+from autosched.db.store import SqlTuningStore
+
+ROWS_A_STATEMENT = 500
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What was forgotten, or would be."""
+
+    trials: int
+    measurements: int
+
+
+def prune(store: SqlTuningStore, before: datetime, *, dry_run: bool = False) -> Pruned:
+    """Forget the trials closed before an instant (with a time zone), save those kept. With `dry_run` only count."""
+    pruned = in_write(store.engine, lambda c: _prune(c, before, dry_run))
+    if pruned.trials and not dry_run and store.engine.dialect.name == "sqlite":
+        _give_back_space(store)
+    return pruned
+
+
+def _prune(connection: Connection, before: datetime, dry_run: bool) -> Pruned:
+    rows = list(connection.scalars(_forgettable(before)))
+    runs = 0
+    for start in range(0, len(rows), ROWS_A_STATEMENT):
+        chunk = rows[start : start + ROWS_A_STATEMENT]
+        mine = select(func.count()).where(RunRow.trial_id.in_(chunk))
+        runs += connection.scalar(mine) or 0
+        if not dry_run:
+            connection.execute(delete(RunRow).where(RunRow.trial_id.in_(chunk)))
+            connection.execute(delete(HistoryRow).where(HistoryRow.trial_id.in_(chunk)))
+    if not dry_run:
+        _delete_trials(connection, rows)
+    return Pruned(len(rows), runs)
+
+
+def _delete_trials(connection: Connection, rows: list[int]) -> None:
+    """Those that reuse another's result go before it."""
+    reusing = TrialRow.reused_id.is_not(None)
+    for first in (reusing, ~reusing):
+        for start in range(0, len(rows), ROWS_A_STATEMENT):
+            chunk = rows[start : start + ROWS_A_STATEMENT]
+            connection.execute(delete(TrialRow).where(TrialRow.id.in_(chunk), first))
+
+
+def _forgettable(before: datetime) -> Any:
+    """Rows of the trials that none of the table's reasons keeps."""
+    kept = _kept(before, TrialRow)
+    reuser = aliased(TrialRow)
+    reused_by_kept = select(reuser.reused_id).where(
+        reuser.reused_id.is_not(None), _kept(before, reuser)
+    )
+    return (
+        select(TrialRow.id).where(~kept, TrialRow.id.not_in(reused_by_kept)).order_by(TrialRow.id)
+    )
+
+
+def _kept(before: datetime, trial: Any) -> Any:
+    unfinished = (
+        select(TaskRow.id)
+        .join(JobRow, JobRow.id == TaskRow.job_id)
+        .where(JobRow.ended_at.is_(None))
+    )
+    read_again = (
+        select(HistoryRow.trial_id)
+        .join(JobRow, JobRow.id == HistoryRow.job_id)
+        .where(JobRow.ended_at.is_(None))
+    )
+    return or_(
+        trial.closed_at.is_(None),
+        trial.closed_at >= before,
+        trial.number == 0,
+        trial.task_id.in_(unfinished),
+        trial.id.in_(read_again),
+        trial.id.in_(select(BestRow.trial_id)),
+        trial.id.in_(select(RunRow.trial_id).where(RunRow.purpose == "confirm")),
+    )
+
+
+def _give_back_space(store: SqlTuningStore) -> None:
+    """SQLite keeps the pages of deleted rows until it is told to, outside of any transaction; while others use the
+    file it cannot, and the next pruning will."""
+    raw = store.engine.raw_connection()
+    try:
+        with suppress(sqlite3.OperationalError):
+            for statement in ("vacuum", "pragma wal_checkpoint(truncate)"):
+                raw.cursor().execute(statement).close()
+    finally:
+        raw.close()

@@ -1,0 +1,127 @@
+"""Counting what is there, and forgetting only what may be forgotten."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from autosched.db.prune import Pruned, prune
+from autosched.db.stats import stats
+from autosched.db.store import SqlTuningStore, connect
+from autosched.db.upgrade import HEAD
+from autosched.records.outcome import Outcome
+from autosched.records.record import trial_id
+from autosched.testing.records import (
+    confirmation,
+    failed,
+    job_spec,
+    measured_task,
+    ok,
+    open_job,
+    open_task,
+    task_spec,
+    trial,
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqlTuningStore]:
+    store = connect(str(tmp_path / "runs.db"))
+    yield store
+    store.close_connections()
+
+
+def soon() -> datetime:
+    return datetime.now(UTC) + timedelta(days=1)
+
+
+def finish(store: SqlTuningStore, seed: int = 0) -> None:
+    store.end_job(open_job(store, job_spec(seed=seed)).id, "succeeded", "trials")
+
+
+def test_numbers_of_an_empty_store(store: SqlTuningStore) -> None:
+    found = stats(store)
+    assert set(found.rows.values()) == {0}
+    assert found.schema_version == HEAD
+    assert found.size_bytes > 0
+    assert found.first_trial_at is None
+    json.dumps(found.to_json())
+
+
+def test_numbers(store: SqlTuningStore) -> None:
+    task_id = measured_task(store, [100.0, 50.0])
+    store.propose(task_id, 1, [trial(task_id, n, round=1) for n in (2, 3)])
+    store.close(task_id, 2, failed(Outcome.CRASHED))
+    store.confirm(confirmation(task_id, {0: 90.0}))
+    finish(store)
+    second = open_task(store, seed=1)
+    store.propose(second, 0, [trial(second, 1)])
+    found = stats(store)
+    assert found.rows["trials"] == 5
+    assert found.outcomes == {"ok": 3, "crashed": 1}
+    assert found.purposes == {"search": 3, "confirm": 1}
+    assert found.jobs == {"running": 1, "succeeded": 1}
+    assert (found.open_trials, found.reused_trials) == (1, 1)
+    assert found.first_trial_at is not None
+    assert found.last_trial_at is not None
+    assert found.first_trial_at <= found.last_trial_at
+    json.dumps(found.to_json())
+
+
+def test_what_is_of_use_is_kept(store: SqlTuningStore) -> None:
+    task_id = measured_task(store, [100.0, 50.0, 60.0, 70.0, 80.0])
+    best = store.confirm(confirmation(task_id, {0: 90.0, 1: 50.0, 2: 60.0}))
+    finish(store)
+    assert prune(store, soon(), dry_run=True) == Pruned(2, 2)
+    assert len(store.trials(task_id)) == 5
+    assert prune(store, soon()) == Pruned(2, 2)
+    assert [t.number for t in store.trials(task_id)] == [0, 1, 2]
+    assert store.best(task_spec().workload_key) == (best,)
+    assert prune(store, soon()) == Pruned(0, 0)
+
+
+def test_young_ones_are_kept(store: SqlTuningStore) -> None:
+    before = datetime.now(UTC)
+    measured_task(store, [100.0, 50.0])
+    finish(store)
+    assert prune(store, before) == Pruned(0, 0)
+
+
+def test_unfinished_jobs_and_their_histories_are_kept(store: SqlTuningStore) -> None:
+    first = measured_task(store, [100.0, 50.0, 60.0])
+    finish(store)
+    used = (trial_id(first, 2),)
+    job = open_job(store, job_spec(seed=1), history=used)
+    second = job.tasks[0][0]
+    store.propose(second, 0, [trial(second, n) for n in (0, 1, 5)])
+    store.close(second, 5, ok())
+    assert prune(store, soon()) == Pruned(0, 0), "one is reused, one is read again"
+    assert open_job(store, job_spec(seed=1)).history == used
+    finish(store, seed=1)
+    assert prune(store, soon()) == Pruned(4, 3)
+    assert [t.number for t in store.trials(first)] == [0]
+    assert [(t.number, t.measurement) for t in store.trials(second)] == [(0, ok(100.0))]
+
+
+def test_forgotten_candidate_may_be_measured_again(store: SqlTuningStore) -> None:
+    measured_task(store, [100.0, 50.0])
+    finish(store)
+    prune(store, soon())
+    second = open_task(store, seed=1)
+    assert store.propose(second, 0, [trial(second, 1)])[0].is_open
+    assert store.close(second, 1, ok(45.0))
+
+
+def test_space_is_given_back(store: SqlTuningStore) -> None:
+    task_id = open_task(store)
+    store.propose(task_id, 0, [trial(task_id, n) for n in range(500)])
+    for number in range(500):
+        store.close(task_id, number, failed(Outcome.COMPILE_ERROR, error="e" * 3000))
+    finish(store)
+    before = stats(store).size_bytes
+    assert prune(store, soon()).trials == 499
+    assert stats(store).size_bytes < before / 4
