@@ -23,9 +23,11 @@ def confirm(connection: Connection, confirmation: Confirmation) -> BestRecord | 
     setting = setting_of(connection, confirmation.task_id)
     key = side_by_side_key(confirmation)
     standing = _standing(connection, setting)
-    if connection.scalar(select(RunRow.id).where(RunRow.side_by_side == key).limit(1)):
-        return standing
     contenders = {i: _contender(connection, i, setting) for i in confirmation.timings}
+    winner = contenders[confirmation.winner].id
+    stored = (RunRow.trial_id == winner) & (RunRow.side_by_side == key)
+    if connection.scalar(select(RunRow.id).where(stored)):
+        return standing
     runs = _insert_runs(connection, confirmation, contenders, key)
     if not replaces(confirmation, standing, {row.candidate_key for row in contenders.values()}):
         return None
@@ -35,7 +37,7 @@ def confirm(connection: Connection, confirmation: Confirmation) -> BestRecord | 
         "workload_key": workload,
         "target_key": target,
         "toolchain_key": toolchain,
-        "trial_id": contenders[confirmation.winner].id,
+        "trial_id": winner,
         "measurement_id": runs[confirmation.winner],
         "space_version": confirmation.space_version,
         "source_digest": confirmation.source_digest,
