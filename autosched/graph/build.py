@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from autosched.errors import InvalidInput
 from autosched.graph import operators
 from autosched.graph.compile_time import COMPILE_TIME
+from autosched.graph.form import check_work, form_of
 from autosched.graph.graph import Array, Draft, Graph, Node, TensorType
 from autosched.graph.limits import DEFAULT_LIMITS, ImportLimits, check_size
 from autosched.graph.structure import check_structure, describe
@@ -69,6 +70,8 @@ class _Walk:
         self._check_together(node, results)
         small = sum(t.n_bytes for t in results.values()) <= self.limits.eager_bytes
         if small and all(name in self.constants for name in node.reads):
+            form = form_of(node, self.types, self.constants)
+            check_work(node, form, self.limits.folded_operations)
             values = operators.reference(node, self.constants, self.constants)
             for name, value in zip(node.outputs, values, strict=False):
                 if name:

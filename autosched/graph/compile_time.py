@@ -21,27 +21,27 @@ Types = Mapping[str, TensorType]
 
 
 def _shape(node: Node, types: Types, values: Values, limits: ImportLimits) -> Array:
-    shape = types[node.inputs[0]].shape
+    shape = _operand_type(node, types).shape
     return np.asarray(
         shape[slice(node.attributes.get("start", 0), node.attributes.get("end"))], np.int64
     )
 
 
 def _size(node: Node, types: Types, values: Values, limits: ImportLimits) -> Array:
-    return np.asarray(types[node.inputs[0]].elements, np.int64)
+    return np.asarray(_operand_type(node, types).elements, np.int64)
 
 
 def _constant_of_shape(node: Node, types: Types, values: Values, limits: ImportLimits) -> Array:
     fill = np.asarray(node.attributes.get("value", np.zeros(1, np.float32)))
     if fill.size != 1:
         raise InvalidInput(f"{describe(node)}: value has {fill.size} elements; one is needed")
-    shape = tuple(int(d) for d in _known(node, 0, values))
+    shape = tuple(int(d) for d in np.ravel(_known(node, 0, values)))
     check_size(node.outputs[0], TensorType(shape, fill.dtype.name), limits)
     return np.broadcast_to(fill.reshape(()), shape)
 
 
 def _range(node: Node, types: Types, values: Values, limits: ImportLimits) -> Array:
-    start, stop, step = (np.asarray(_known(node, i, values)).ravel()[0] for i in range(3))
+    start, stop, step = (_scalar(node, i, values) for i in range(3))
     if step == 0:
         raise InvalidInput(f"{describe(node)}: delta is 0; it must not be")
     count = max(0, int(np.ceil((stop - start) / step)))
@@ -49,8 +49,25 @@ def _range(node: Node, types: Types, values: Values, limits: ImportLimits) -> Ar
     return (start + np.arange(count, dtype=start.dtype) * step).astype(start.dtype)
 
 
+def _operand_type(node: Node, types: Types) -> TensorType:
+    if not node.reads:
+        raise InvalidInput(f"{describe(node)}: input 0 is missing")
+    return types[node.reads[0]]
+
+
+def _scalar(node: Node, position: int, values: Values) -> Any:
+    known = np.ravel(_known(node, position, values))
+    if known.size != 1:
+        raise InvalidInput(
+            f"{describe(node)}: input {position} has {known.size} elements; one is needed"
+        )
+    return known[0]
+
+
 def _known(node: Node, position: int, values: Values) -> Any:
-    tensor = node.inputs[position]
+    tensor = node.inputs[position] if position < len(node.inputs) else ""
+    if not tensor:
+        raise InvalidInput(f"{describe(node)}: input {position} is missing")
     if tensor not in values:
         raise InvalidInput(
             f"{describe(node)}: input {position} is tensor {tensor!r}, which is computed from graph "

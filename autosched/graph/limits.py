@@ -14,7 +14,8 @@ MAX_DIMENSION = (1 << 63) - 1
 class ImportLimits:
     """`file_bytes` of the file; `nodes`; `tensor_bytes` of any one tensor, and of what one node reads and writes
     together; `folded_bytes` of all constants computed while importing; `eager_bytes` of a constant computed while
-    shapes are inferred (it may be the shape of another tensor)."""
+    shapes are inferred (it may be the shape of another tensor); `operations`: expressions evaluated for one node, and
+    for one that is folded."""
 
     file_bytes: int = 1 << 31
     nodes: int = 100_000
@@ -22,6 +23,8 @@ class ImportLimits:
     tensor_bytes: int = 1 << 36
     folded_bytes: int = 1 << 31
     eager_bytes: int = 1 << 16
+    operations: int = 1 << 53
+    folded_operations: int = 1 << 32
 
 
 DEFAULT_LIMITS = ImportLimits()

@@ -13,6 +13,8 @@ from onnx import TensorProto, helper
 from autosched.errors import InvalidInput
 from autosched.graph.importers.onnx import import_onnx
 from autosched.graph.limits import ImportLimits
+from autosched.graph.partition.cut import partition
+from autosched.graph.passes.constant_folding import fold_constants
 from autosched.graph.source import ModelSource, load_source, onnx_model_names
 from tests.graph.models import model_bytes
 
@@ -125,8 +127,6 @@ def test_folding_bombs_are_refused_before_they_take_memory() -> None:
 
 
 def test_a_chain_of_folded_constants_is_limited_in_bytes() -> None:
-    from autosched.graph.passes.constant_folding import fold_constants
-
     shape = np.array([1 << 20], np.int64)
     nodes = [helper.make_node("ConstantOfShape", ["shape"], ["c0"])]
     nodes += [helper.make_node("Neg", [f"c{i}"], [f"c{i + 1}"], name=f"n{i}") for i in range(5)]
@@ -135,6 +135,17 @@ def test_a_chain_of_folded_constants_is_limited_in_bytes() -> None:
     assert [n.op for n in fold_constants(graph).nodes] == ["Add"]
     with pytest.raises(InvalidInput, match=r"n2.*bytes"):
         fold_constants(graph, limits=ImportLimits(folded_bytes=3 * (1 << 22) - 1))
+
+
+def test_windows_without_end_are_refused_not_computed() -> None:
+    pool = {"kernel_shape": [1 << 60, 2], "auto_pad": "SAME_UPPER"}
+    nodes = [helper.make_node("MaxPool", ["c"], ["p"], name="pool", **pool)]
+    nodes.append(helper.make_node("Add", ["x", "p"], ["y"]))
+    constant = {"c": np.ones((1, 1, 4, 4), np.float32)}
+    refused(model_bytes(nodes, {"x": [1]}, ["y"], constant), "'pool' (MaxPool)", "evaluations")
+    graph = import_onnx(model_bytes(nodes, {"x": [1], "c": [1, 1, 4, 4]}, ["y"]))
+    with pytest.raises(InvalidInput, match=r"pool.*evaluations"):
+        partition(graph)
 
 
 def test_shapes_computed_from_shapes() -> None:

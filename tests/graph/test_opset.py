@@ -75,3 +75,16 @@ def test_constants_leave_the_nodes() -> None:
 def test_unknown_opsets_are_refused(opset: int) -> None:
     with pytest.raises(InvalidInput, match=f"opset {opset}"):
         raised(Node("n", "Relu", ("x",), ("y",)), opset)
+
+
+@pytest.mark.parametrize(
+    ("node", "rule"),
+    [
+        (Node("n", "Softmax", ("x",), ()), "'n' \\(Softmax\\) makes no tensor"),
+        (Node("n", "Clip", (), ("y",)), "no first input"),
+        (Node("n", "Dropout", ("",), ("y",)), "no first input"),
+    ],
+)
+def test_operators_without_operands_are_refused(node: Node, rule: str) -> None:
+    with pytest.raises(InvalidInput, match=rule):
+        raised(node, 9)

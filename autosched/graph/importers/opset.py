@@ -86,6 +86,7 @@ def _version(draft: Draft) -> int:
 def _raised(node: Node, draft: Draft) -> Raised:
     if node.domain:
         return Raised((node,))
+    _check_operands(node)
     rewrite = REWRITES.get(node.op)
     if rewrite is not None and _version(draft) < rewrite[0]:
         return rewrite[1](node, draft)
@@ -97,6 +98,15 @@ def _raised(node: Node, draft: Draft) -> Raised:
     if moved is not None and _version(draft) >= moved[0]:
         return _inputs_to_attributes(node, moved[1], draft)
     return Raised((node,))
+
+
+def _check_operands(node: Node) -> None:
+    """What is moved or rewritten below has a first output, and a first input unless it is a constant."""
+    if not node.makes:
+        raise InvalidInput(f"{describe(node)} makes no tensor: at least one output is needed")
+    changed = node.op in (*ATTRIBUTES_TO_INPUTS, *INPUTS_TO_ATTRIBUTES, *REWRITES)
+    if changed and node.op != "Constant" and not (node.inputs and node.inputs[0]):
+        raise InvalidInput(f"{describe(node)} has no first input: it works on one")
 
 
 def _without_dropped(node: Node) -> Node:

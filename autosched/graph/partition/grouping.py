@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from autosched.graph.form import Form, check_work, form_of
 from autosched.graph.graph import Graph, Node
-from autosched.graph.partition.form import Form, form_of
+from autosched.graph.limits import DEFAULT_LIMITS
 from autosched.graph.partition.policy import FusionPolicy
 from autosched.graph.partition.prologue import identity, prologues
 
@@ -52,7 +53,7 @@ class _Walk:
     def __init__(self, graph: Graph, policy: FusionPolicy) -> None:
         self.graph = graph
         self.policy = policy
-        self.forms = {identity(n): form_of(n, graph) for n in graph.nodes}
+        self.forms = {identity(n): _checked_form(n, graph) for n in graph.nodes}
         self.decisions = prologues(graph, self.forms, policy)
         self.available = {*graph.inputs, *graph.constants}
         self.taken: set[str] = set()
@@ -173,3 +174,9 @@ class _Walk:
             if tensor in self.graph.outputs
             or any(identity(c) not in names for c in self.graph.readers(tensor))
         )
+
+
+def _checked_form(node: Node, graph: Graph) -> Form:
+    form = form_of(node, graph.types, graph.constants)
+    check_work(node, form, DEFAULT_LIMITS.operations)
+    return form

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from autosched.graph.form import Form
 from autosched.graph.graph import Graph, Node
-from autosched.graph.partition.form import Form
 from autosched.graph.partition.policy import FusionPolicy
 
 

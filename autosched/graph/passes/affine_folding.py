@@ -21,8 +21,9 @@ from autosched.graph.graph import Array, Graph, Node, TensorType
 def fold_affine(graph: Graph) -> Graph:
     """The graph with every such factor and summand folded, one after another along a chain."""
     folding = _Folding(graph)
-    for node in graph.nodes:
-        folding.add(node)
+    with np.errstate(all="ignore"):
+        for node in graph.nodes:
+            folding.add(node)
     return folding.result()
 
 

@@ -39,8 +39,10 @@ def lower_batch_norm(graph: Graph) -> Graph:
 def _scale_and_shift(statistics: list[Array], node: Node, rank: int) -> tuple[Array, Array]:
     """Computed in float64, rounded once to the dtype of gamma."""
     gamma, beta, mean, variance = (np.asarray(s, np.float64) for s in statistics)
-    scale = gamma / np.sqrt(variance + node.attributes.get("epsilon", DEFAULT_EPSILON))
-    shift = beta - mean * scale
+    with np.errstate(all="ignore"):
+        scale = gamma / np.sqrt(variance + node.attributes.get("epsilon", DEFAULT_EPSILON))
+        shift = beta - mean * scale
     shape = (-1,) + (1,) * (rank - 2)
     dtype = statistics[0].dtype
-    return scale.reshape(shape).astype(dtype), shift.reshape(shape).astype(dtype)
+    with np.errstate(all="ignore"):
+        return scale.reshape(shape).astype(dtype), shift.reshape(shape).astype(dtype)

@@ -10,6 +10,7 @@ import numpy as np
 
 from autosched.errors import InvalidInput
 from autosched.graph import operators
+from autosched.graph.form import check_work, form_of
 from autosched.graph.graph import Array, Graph, Node, TensorType
 from autosched.graph.limits import DEFAULT_LIMITS, ImportLimits
 from autosched.graph.structure import describe
@@ -31,6 +32,7 @@ def fold_constants(graph: Graph, *, limits: ImportLimits = DEFAULT_LIMITS) -> Gr
                     f"{describe(node)} brings the constants to compute to {folded_bytes} bytes: "
                     f"at most {limits.folded_bytes} are allowed"
                 )
+            check_work(node, form_of(node, graph.types, known), limits.folded_operations)
             results = operators.reference(node, known, known)
             values = dict(zip(node.outputs, results, strict=False))
         if values is None:

@@ -14,9 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from autosched.errors import InvalidInput
 from autosched.graph import operators
 from autosched.graph.binding import bind
-from autosched.graph.graph import Graph, Node
+from autosched.graph.graph import Array, Node, TensorType
+from autosched.graph.structure import describe
 from autosched.te.expr import Load, operation_count
 from autosched.te.workload import Axis, Stage, Tensor, Workload, placeholder
 
@@ -27,31 +29,41 @@ VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity")
 
 @dataclass(frozen=True)
 class Form:
-    """Kind, operations of one call, data operands, and how often each of their elements is read on average."""
+    """Kind, operations of one call, expressions evaluated for it, data operands, and how often each of their elements
+    is read on average."""
 
     kind: Kind
     operations: int
+    evaluations: int
     operands: tuple[str, ...]
     reads_per_element: Mapping[str, float]
 
 
-def form_of(node: Node, graph: Graph) -> Form:
-    """The form of a node of the graph."""
-    operands = bind(node, graph.constants).operands
-    if _is_view(node, graph):
-        return Form("view", 0, operands, dict.fromkeys(operands, 1.0))
-    tensors = {n: placeholder(n, graph.types[n].shape, graph.types[n].dtype) for n in operands}
-    outputs = operators.expressions(node, tensors, graph.constants)
+def form_of(node: Node, types: Mapping[str, TensorType], constants: Mapping[str, Array]) -> Form:
+    """The form of a node whose operands have these types, steered by these constants."""
+    operands = bind(node, constants).operands
+    if _is_view(node, types):
+        return Form("view", 0, 0, operands, dict.fromkeys(operands, 1.0))
+    tensors = {n: placeholder(n, types[n].shape, types[n].dtype) for n in operands}
+    outputs = operators.expressions(node, tensors, constants)
     workload = Workload(node.name, tuple(tensors.values()), outputs)
     operations = sum(_evaluations(s) * _operations(s) for s in workload.stages)
-    return Form(
-        _kind(workload.stages, operations), operations, operands, _reads(workload.stages, tensors)
-    )
+    evaluations = sum(_evaluations(s) for s in workload.stages)
+    kind = _kind(workload.stages, operations)
+    return Form(kind, operations, evaluations, operands, _reads(workload.stages, tensors))
 
 
-def _is_view(node: Node, graph: Graph) -> bool:
+def check_work(node: Node, form: Form, limit: int) -> None:
+    """InvalidInput if computing the node takes more evaluations than `limit`."""
+    if form.evaluations > limit:
+        raise InvalidInput(
+            f"{describe(node)} takes {form.evaluations} evaluations: at most {limit} are allowed"
+        )
+
+
+def _is_view(node: Node, types: Mapping[str, TensorType]) -> bool:
     if node.op == "Transpose":
-        shape = graph.types[node.inputs[0]].shape
+        shape = types[node.inputs[0]].shape
         perm = node.attributes.get("perm", tuple(reversed(range(len(shape)))))
         moved = [axis for axis in perm if shape[axis] != 1]
         return moved == sorted(moved)
