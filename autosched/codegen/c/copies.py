@@ -1,7 +1,7 @@
 """Copy: packing and padding, its loops split at the bounds.
 
-for every row: bounds that do not name the innermost axis decide whether anything of the row is copied; those that do
-give the piece [low, high) of it that is, filled before and after it:
+A bound decides as far outside as it can: whether anything is copied of all that lies within. Those that name the
+innermost axis give the piece [low, high) of a row that is copied, filled before and after it:
 
     fill [0, low)   copy [low, high)   fill [high, limit)
 
@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autosched.codegen.c.accesses import access, computed_dtype, flat_terms
-from autosched.codegen.c.lanes import Chunk, Lanes, Point
+from autosched.codegen.c.lanes import NO_LANES, Chunk, Lanes, Point
 from autosched.codegen.c.loops import Span, counted
 from autosched.codegen.c.printing import Printing
 from autosched.codegen.c.values import Values
@@ -32,7 +32,6 @@ from autosched.te.integer import (
     less_equal,
     maximum,
     minimum,
-    select,
     substitute,
     symbol,
 )
@@ -42,8 +41,8 @@ from autosched.te.interval import linear
 ONLY = CopyAxis(symbol("only", "index"), as_int(1), as_int(1), Count())
 """The innermost axis of a copy of one element."""
 
-UNROLLED = 32
-"""The most elements of a row that are copied without a loop."""
+UNROLLED = 16
+"""The most statements that copy a row without a loop."""
 
 
 @dataclass(frozen=True)
@@ -57,30 +56,62 @@ class Piece:
 
 def print_copy(printing: Printing, node: Copy) -> None:
     """Once for every point of the open lanes (a copy inside a block)."""
-    lanes = printing.scope.lanes.scalars_only()
+    scope = printing.scope
+    lanes = scope.lanes.scalars_only()
+    spans = {
+        a.var: (0, scope.upper(a.extent, f"the extent of {a.var.name}") - 1) for a in node.axes
+    }
     for point in lanes.over(lanes.symbols, vector=False):
         fixed = {s: (v, v) for s, v in point.values.items()}
-        with printing.scope.with_lanes(Lanes({})), printing.scope.bound(fixed):
-            _rows(printing, node, node.axes[:-1])
+        with scope.with_lanes(NO_LANES), scope.bound(fixed), scope.bound(spans):
+            _gated(printing, node, node.axes or (ONLY,))
     printing.stored_to(node.buffer)
 
 
-def _rows(printing: Printing, node: Copy, outer: tuple[CopyAxis, ...]) -> None:
-    if not outer:
-        _row(printing, node)
+def _gated(printing: Printing, node: Copy, axes: tuple[CopyAxis, ...]) -> None:
+    """Bounds that name none of the axes still to come decide here: copy with the others, or fill.
+
+    if (0 <= row && row < rows) copy the row's columns else fill the row
+    """
+    scope = printing.scope
+    settled = [b for b in node.bounds if not _named_in(printing, b) & {a.var for a in axes}]
+    rest = replace(node, bounds=tuple(b for b in node.bounds if b not in settled))
+    gate = scope.concrete(all_of([c for b in settled for c in _conditions(printing, b)]))
+    filled = replace(node, bounds=(), value=_fill(node))
+    if gate.is_constant:
+        _loops(printing, rest if gate.value else filled, axes)
         return
-    axis = outer[0]
+    with printing.nested((node,), f"if ({scope.text(gate)})"):
+        _loops(printing, rest, axes)
+    with printing.nested((node,), "else"):
+        _loops(printing, filled, axes)
+
+
+def _named_in(printing: Printing, bound: Bound) -> frozenset[Int]:
+    parts = (bound.low, bound.index, bound.high)
+    return frozenset[Int]().union(*(symbols_of(printing.scope.concrete(e)) for e in parts))
+
+
+def _conditions(printing: Printing, bound: Bound) -> tuple[Int, Int]:
+    low, index, high = (printing.scope.concrete(e) for e in (bound.low, bound.index, bound.high))
+    return less_equal(low, index), less(index, high)
+
+
+def _loops(printing: Printing, node: Copy, axes: tuple[CopyAxis, ...]) -> None:
+    axis, inner = axes[0], axes[1:]
+    if not inner:
+        _row(printing, node, axis)
+        return
     with counted(printing, _span(axis), (node,)) as runs:
         if runs:
-            _rows(printing, node, outer[1:])
+            _gated(printing, node, inner)
 
 
 def _span(axis: CopyAxis) -> Span:
     return Span(axis.var, axis.extent, as_int(0), axis.limit)
 
 
-def _row(printing: Printing, node: Copy) -> None:
-    axis = node.axes[-1] if node.axes else ONLY
+def _row(printing: Printing, node: Copy, axis: CopyAxis) -> None:
     piece = _piece(printing, node, axis)
     if piece is None:
         _general_row(printing, node, axis)
@@ -117,47 +148,27 @@ def _named(printing: Printing, name: str, value: Int) -> Iterator[Int]:
 def _piece(printing: Printing, node: Copy, axis: CopyAxis) -> Piece | None:
     """Where the bounds hold along the innermost axis, or None if that is not an interval we can name."""
     scope = printing.scope
-    extent = scope.upper(axis.extent, "an extent of a copy")
-    with scope.bound({axis.var: (0, extent - 1)}):
-        found = [_within(printing, bound, axis.var) for bound in node.bounds]
-        limit = scope.concrete(axis.limit)
-        low, high, gate = as_int(0), limit, as_int(1)
-        for within in found:
-            if within is None:
-                return None
-            low, high = maximum(low, within.first), minimum(high, within.last)
-            gate = both(gate, within.gate)
-        high = scope.concrete(select(scope.concrete(gate), maximum(high, 0), 0))
-        return Piece(scope.concrete(minimum(low, high)), high, limit)
+    low, high = as_int(0), scope.concrete(axis.limit)
+    limit = high
+    for bound in node.bounds:
+        within = _within(printing, bound, axis.var)
+        if within is None:
+            return None
+        low, high = maximum(low, within[0]), minimum(high, within[1])
+    high = scope.concrete(maximum(high, 0))
+    return Piece(scope.concrete(minimum(low, high)), high, limit)
 
 
-@dataclass(frozen=True)
-class _Within:
-    """A bound holds where `gate` does and first <= var < last."""
-
-    gate: Int
-    first: Int
-    last: Int
-
-
-def _within(printing: Printing, bound: Bound, var: Int) -> _Within | None:
-    """None where the index is not linear and rising in `var`."""
+def _within(printing: Printing, bound: Bound, var: Int) -> tuple[Int, Int] | None:
+    """first <= var < last where the bound holds; None where the index is not linear and rising in `var`."""
     scope = printing.scope
     low, index, high = (scope.concrete(e) for e in (bound.low, bound.index, bound.high))
     terms, _ = linear(index)
     step = terms.pop(var, 0)
-    if step < 0 or any(var in symbols_of(a) for a in (*terms, low, high)):
+    if step <= 0 or any(var in symbols_of(a) for a in (*terms, low, high)):
         return None
-    if step == 0:
-        gate = both(less_equal(low, index), less(index, high))
-        return _Within(gate, as_int(0), scope.concrete(axis_end(printing, var)))
     rest = scope.concrete(index - var * step)
-    return _Within(as_int(1), ceil_div(low - rest, step), ceil_div(high - rest, step))
-
-
-def axis_end(printing: Printing, var: Int) -> Int:
-    """One past the greatest value of an open symbol."""
-    return as_int(printing.scope.interval(var)[1] + 1)
+    return ceil_div(low - rest, step), ceil_div(high - rest, step)
 
 
 def _general_row(printing: Printing, node: Copy, axis: CopyAxis) -> None:
@@ -167,9 +178,7 @@ def _general_row(printing: Printing, node: Copy, axis: CopyAxis) -> None:
     with counted(printing, _span(axis), (node,)) as runs:
         if not runs:
             return
-        holds = all_of(
-            [c for b in node.bounds for c in (less_equal(b.low, b.index), less(b.index, b.high))]
-        )
+        holds = all_of([c for b in node.bounds for c in _conditions(printing, b)])
         store = access(printing, target, node.indices)
         values = Values(printing)
         with printing.nested((), f"if ({scope.text(scope.concrete(holds))})"):
@@ -189,10 +198,12 @@ class _Row:
         self._node = node
         self._axis = axis
 
-    @staticmethod
-    def is_short(limit: Int) -> bool:
+    def is_short(self, limit: Int) -> bool:
         """Whether a whole row is copied without a loop."""
-        return limit.is_constant and limit.value <= UNROLLED
+        if not limit.is_constant:
+            return False
+        width = self._printing.lanes if self._runs_along(self._node.value) else 1
+        return limit.value <= UNROLLED * width
 
     def filled(self, value: Expr, low: Int, high: Int, limit: Int) -> None:
         fill = _fill(self._node)
@@ -205,9 +216,11 @@ class _Row:
         length = self._scope.concrete(stop - start)
         if self._scope.interval(length)[1] <= 0:
             return
-        if length.is_constant and start.is_constant and length.value <= UNROLLED:
+        along = self._runs_along(value)
+        most = UNROLLED * (self._printing.lanes if along else 1)
+        if length.is_constant and start.is_constant and length.value <= most:
             self._unrolled(value, start.value, length.value)
-        elif self._runs_along(value):
+        elif along:
             self._looped_by_vectors(value, start, stop)
         else:
             self._looped(value, start, stop, 1)

@@ -98,16 +98,28 @@ class Lanes:
         return Lanes(scalar, base.vector)
 
     def over(self, used: frozenset[Int], vector: bool) -> Iterator[Point]:
-        """Every point of the lanes in `used`, the others at their first value; vectors where `vector` says so."""
+        """Every point of the lanes in `used`, the others at their first value; vectors where `vector` says so.
+
+        What varies slowest is loaded once, what varies fastest stays in registers meanwhile: so the fewer of the two,
+        vectors or scalar points, go fastest.
+        """
         base = self if vector else self.scalars_only()
         axes = [v if s in used else v[:1] for s, v in base.scalar.items()]
-        for combination in itertools.product(*axes):
-            values = dict(zip(base.scalar, combination, strict=True))
-            if not base.vector:
-                yield Point(values)
-            for chunk in base.vector:
-                at = {**values, chunk.symbol: chunk.offset}
-                yield Point(at) if chunk.width == 1 else Point(at, chunk)
+        points = [
+            dict(zip(base.scalar, combination, strict=True))
+            for combination in itertools.product(*axes)
+        ]
+        if not base.vector:
+            yield from map(Point, points)
+        elif len(points) < len(base.vector):
+            yield from (_at(p, c) for c in base.vector for p in points)
+        else:
+            yield from (_at(p, c) for p in points for c in base.vector)
+
+
+def _at(values: dict[Int, int], chunk: Chunk) -> Point:
+    at = {**values, chunk.symbol: chunk.offset}
+    return Point(at) if chunk.width == 1 else Point(at, chunk)
 
 
 NO_LANES = Lanes({})

@@ -61,7 +61,9 @@ class Values:
         return [at.value(e) for e in expressions]
 
     def named(self, value: Value) -> Value:
-        """The value in a temporary, so that it may be used often and after its sources change."""
+        """The value in a temporary, so that it may be used often; a variable is one already."""
+        if value.text.isidentifier():
+            return value
         name = self._printing.writer.temporary()
         type_name = self._prelude.type_name(value.dtype, value.width)
         self._printing.writer.line(f"const {type_name} {name} = {value.text};")
