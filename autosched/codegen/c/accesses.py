@@ -236,6 +236,7 @@ class RegisterAccess:
         self.register = register
         self._indices = tuple(printing.scope.concrete(i) for i in indices)
         self._linear = [linear(i) for i in self._indices]
+        self._along: dict[Int, bool] = {}
         used = frozenset[Int]().union(*(symbols_of(i) for i in self._indices))
         self.lanes = used & printing.scope.lanes.symbols
 
@@ -260,6 +261,12 @@ class RegisterAccess:
 
     def _runs_along(self, symbol: Int) -> bool:
         """Whether a step of the vector lane is a step of the dimension that vectors run along."""
+        found = self._along.get(symbol)
+        if found is None:
+            found = self._along[symbol] = self._has_step_one(symbol)
+        return found
+
+    def _has_step_one(self, symbol: Int) -> bool:
         steps = [terms.get(symbol, 0) for terms, _ in self._linear]
         nested = any(a.args and symbol in symbols_of(a) for terms, _ in self._linear for a in terms)
         expected = [int(d == self.register.vector_dimension) for d in range(len(steps))]

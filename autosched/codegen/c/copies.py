@@ -244,13 +244,15 @@ class _Row:
 
     def _unrolled(self, value: Expr, start: int, length: int) -> None:
         lanes = self._printing.lanes if self._runs_along(value) else 1
+        cuts: list[tuple[int, int]] = []
         offset = start
         while offset < start + length:
             width = lanes
             while width > start + length - offset:
                 width //= 2
-            self._statement(value, as_int(0), offset, width)
+            cuts.append((offset, width))
             offset += width
+        self._statements(value, as_int(0), cuts)
 
     def _looped_by_vectors(self, value: Expr, start: Int, stop: Int) -> None:
         width = self._printing.lanes
@@ -272,18 +274,20 @@ class _Row:
             name = scope.name(var)
             head = f"for (int64_t {name} = {scope.text(start)}; {name} < {scope.text(stop)}; "
             with self._printing.nested((self._node,), f"{head}{name} += {step})"):
-                self._statement(value, var, 0, step)
+                self._statements(value, var, [(0, step)])
 
-    def _statement(self, value: Expr, base: Int, offset: int, width: int) -> None:
-        """One scalar or vector store at base + offset."""
+    def _statements(self, value: Expr, base: Int, cuts: list[tuple[int, int]]) -> None:
+        """Stores at base + offset, one a pair (offset, width), scalar where the width is 1."""
         printing, var = self._printing, self._axis.var
         lane = symbol(f"{var.name}.lane", "index")
         replaced = {var: base + lane}
-        chunk = Chunk(lane, offset, width, width)
+        chunks = tuple(Chunk(lane, offset, width, width) for offset, width in cuts)
         indices = tuple(substitute(i, replaced) for i in self._node.indices)
-        with self._scope.with_lanes(Lanes({}, (chunk,))):
+        shifted = substitute_indices(value, replaced)
+        dtype = computed_dtype(self._node.buffer.dtype)
+        with self._scope.with_lanes(Lanes({}, chunks)):
             target = access(printing, self._node.buffer, indices)
             values = Values(printing)
-            point = Point({lane: offset}, chunk if width > 1 else None)
-            new = values.at(substitute_indices(value, replaced), point)
-            target.store(point, values.cast(new, computed_dtype(self._node.buffer.dtype)).text)
+            for chunk in chunks:
+                point = Point({lane: chunk.offset}, chunk if chunk.width > 1 else None)
+                target.store(point, values.cast(values.at(shifted, point), dtype).text)

@@ -31,6 +31,7 @@ class Printing:
     scratch_top: int = 0
     scratch_bytes: int = 0
     _strides: dict[Buffer, tuple[Int, ...]] = field(default_factory=dict)
+    _changes: dict[Body, set[Buffer]] = field(default_factory=dict)
 
     def strides(self, buffer: Buffer) -> tuple[Int, ...]:
         found = self._strides.get(buffer)
@@ -49,10 +50,18 @@ class Printing:
         for key in [k for k in self.loaded if k[0] is buffer]:
             del self.loaded[key]
 
+    def _written(self, body: Body) -> set[Buffer]:
+        """Every buffer that a body writes."""
+        found = self._changes.get(body)
+        if found is None:
+            found = {b for node in walk(body) for b in written(node)}
+            self._changes[body] = found
+        return found
+
     @contextmanager
     def nested(self, body: Body, head: str = "") -> Iterator[None]:
         """A C block: loads made inside are unknown outside, those from buffers the body writes unknown inside."""
-        changed = {b for node in walk(body) for b in written(node)}
+        changed = self._written(body)
         outside = {k: v for k, v in self.loaded.items() if k[0] not in changed}
         self.loaded = dict(outside)
         top = self.scratch_top

@@ -161,9 +161,16 @@ class RegisterBuffer:
     prelude: Prelude
     slot: Slot
     _declared: set[str] = field(default_factory=set)
+    _variables: dict[tuple[int, ...], tuple[str, int, int]] = field(default_factory=dict)
 
     def variable(self, index: tuple[int, ...]) -> tuple[str, int, int]:
         """The variable that holds an element, its width, and the lane of the element in it."""
+        found = self._variables.get(index)
+        if found is None:
+            found = self._variables[index] = self._new_variable(index)
+        return found
+
+    def _new_variable(self, index: tuple[int, ...]) -> tuple[str, int, int]:
         d = self.vector_dimension
         if d < 0:
             return self._declare("_".join([self.name, *map(str, index)]), 1), 1, 0
