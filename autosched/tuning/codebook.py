@@ -34,7 +34,7 @@ class Codebook:
     generate: Generate
 
     @cached_property
-    def _by_structure(self) -> dict[str, Sketch]:
+    def by_structure(self) -> dict[str, Sketch]:
         return {structure_key(s): s for s in self.sketches}
 
     def candidate(self, sketch: Sketch, values: Values) -> Candidate:
@@ -45,7 +45,7 @@ class Codebook:
 
     def sketch(self, candidate: Candidate) -> Sketch:
         """The sketch of a candidate; InvalidInput if the rules give none of this derivation."""
-        found = self._by_structure.get(candidate.structure_key)
+        found = self.by_structure.get(candidate.structure_key)
         if found is None:
             raise InvalidInput(
                 f"candidate {candidate.key}: its derivation is none of the {len(self.sketches)} that "
@@ -63,7 +63,7 @@ class Codebook:
         return self.generate(sketch.nest, environment, self.target, KERNEL_NAME)
 
     def __contains__(self, candidate: Candidate) -> bool:
-        sketch = self._by_structure.get(candidate.structure_key)
+        sketch = self.by_structure.get(candidate.structure_key)
         if sketch is None:
             return False
         try:

@@ -1,0 +1,68 @@
+"""The `autosched` program: the table of commands, and the one place where errors become a line and a status."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from types import FrameType
+
+import click
+import typer
+
+from autosched.cli.bench import bench
+from autosched.cli.best import best
+from autosched.cli.build import build
+from autosched.cli.db import db
+from autosched.cli.doctor import doctor
+from autosched.cli.explain import explain
+from autosched.cli.ops import ops
+from autosched.cli.output import print_error
+from autosched.cli.run import run
+from autosched.cli.suite import suite
+from autosched.cli.trial import trial
+from autosched.cli.tune import tune
+from autosched.cli.verify import verify
+from autosched.errors import AutoschedError, InvalidInput
+
+DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+app = typer.Typer(
+    name="autosched",
+    help="Fast deep-learning kernels by search: graphs in, tuned and verified kernels out.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for command in (tune, best, verify, bench, build, run, explain, trial, doctor, ops):
+    app.command()(command)
+app.add_typer(suite, name="suite")
+app.add_typer(db, name="db")
+
+
+def main() -> None:
+    """Runs the command line and exits with its status."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    sys.exit(run_command(sys.argv[1:]))
+
+
+def run_command(arguments: list[str]) -> int:
+    """The exit status of one command; a bug of ours still shows its traceback."""
+    try:
+        status = app(arguments, prog_name="autosched", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return BAD_INPUT
+    except InvalidInput as error:
+        print_error(str(error))
+        return BAD_INPUT
+    except AutoschedError as error:
+        print_error(str(error))
+        return FAILED
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    return status if isinstance(status, int) else DONE
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """A polite end from outside is an interrupt like Ctrl-C."""
+    raise KeyboardInterrupt

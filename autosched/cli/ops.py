@@ -1,0 +1,28 @@
+"""`autosched ops`: the supported operators, and the JSON Schema of graph.json."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from autosched.cli.output import OUT
+
+
+def ops(
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON Schema of graph.json.")
+    ] = False,
+) -> int:
+    """List the ONNX operators (opset 17) that graphs may hold."""
+    if schema:
+        from autosched.graph.importers.json import json_schema
+
+        print(json.dumps(json_schema(), indent=2))
+        return 0
+    from autosched.ops.table import OPS
+
+    for name in sorted(OPS):
+        OUT.print(name)
+    return 0

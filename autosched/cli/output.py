@@ -1,0 +1,54 @@
+"""How results look on a terminal: units, tables, one line for an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pydantic import BaseModel
+from rich.console import Console
+from rich.table import Table
+
+OUT = Console(highlight=False, soft_wrap=True)
+ERR = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def print_json(document: BaseModel) -> None:
+    """One JSON object on stdout, nothing else."""
+    print(document.model_dump_json(indent=2))
+
+
+def print_error(message: str) -> None:
+    """An error as plain text: what a user wrote is never read as markup."""
+    ERR.print(f"error: {message}", markup=False)
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A table whose first column is text and whose others are numbers."""
+    made = Table(title=title, title_justify="left", pad_edge=False)
+    for i, column in enumerate(columns):
+        made.add_column(column, justify="left" if i == 0 else "right", overflow="fold")
+    for row in rows:
+        made.add_row(*(_plain(cell) for cell in row))
+    return made
+
+
+def _plain(cell: str) -> str:
+    return cell.replace("[", r"\[")
+
+
+def time_text(seconds: float | None) -> str:
+    """1.23 ms, 456 us; a dash for none."""
+    if seconds is None:
+        return "-"
+    for unit, factor in (("s", 1.0), ("ms", 1e3)):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} us"
+
+
+def ratio_text(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{ratio:.2f}x"
+
+
+def share_text(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.0f} %"

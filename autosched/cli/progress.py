@@ -1,0 +1,113 @@
+"""What a running job looks like: one live line on a terminal, a plain line every few seconds elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from types import TracebackType
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from autosched.cli.output import time_text
+from autosched.records.outcome import Outcome
+from autosched.tuning.events import (
+    Event,
+    JobEnded,
+    JobStarted,
+    Notice,
+    TaskConfirmed,
+    TrialFinished,
+)
+
+PLAIN_SECONDS = 5.0
+
+
+class ProgressView:
+    """A listener that shows best so far, trials, rate, time left and failures by kind.
+
+    with ProgressView(console) as view:
+        tune(..., listen=view)
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live = Live(console=console, refresh_per_second=4, transient=True)
+        self._started = time.monotonic()
+        self._trials = 0
+        self._done = 0
+        self._before = 0
+        self._best: dict[str, float] = {}
+        self._now = ""
+        self._failures: Counter[Outcome] = Counter()
+        self._shown = 0.0
+
+    def __enter__(self) -> ProgressView:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._console.is_terminal:
+            self._live.stop()
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case JobStarted():
+                self._start(event)
+            case TrialFinished():
+                self._count(event)
+            case TaskConfirmed():
+                self._best[event.task] = event.best_seconds
+                self._now = event.task
+            case Notice(message=message):
+                self._console.print(message, markup=False)
+            case JobEnded():
+                self._show(force=True)
+                return
+        self._show(force=False)
+
+    def _start(self, event: JobStarted) -> None:
+        self._trials, self._done, self._before = event.trials, event.done, event.done
+        resumed = f", {event.done} done before" if event.done else ""
+        history = f", {event.history_used} earlier records" if event.history_used else ""
+        tasks = f"{len(event.tasks)} task{'s' * (len(event.tasks) != 1)}"
+        line = f"job {event.job_id}: {tasks}, {event.trials} trials{resumed}{history}"
+        self._console.print(line, markup=False)
+
+    def _count(self, event: TrialFinished) -> None:
+        self._now = event.task
+        if event.number > 0 and event.outcome is not Outcome.PRUNED:
+            self._done += 1
+        if event.outcome not in (Outcome.OK, Outcome.PRUNED):
+            self._failures[event.outcome] += 1
+        if event.best_seconds is not None:
+            self._best[event.task] = event.best_seconds
+
+    def _show(self, *, force: bool) -> None:
+        if self._console.is_terminal:
+            self._live.update(Text(self.line()))
+        elif force or time.monotonic() - self._shown >= PLAIN_SECONDS:
+            self._shown = time.monotonic()
+            self._console.print(self.line(), markup=False)
+
+    def line(self) -> str:
+        """The state in one line."""
+        elapsed = time.monotonic() - self._started
+        here = self._done - self._before
+        rate = here / elapsed if elapsed > 0 else 0.0
+        left = (self._trials - self._done) / rate if rate > 0 else None
+        parts = [
+            f"{self._done}/{self._trials} trials",
+            f"{rate:.1f}/s",
+            f"{left:.0f} s left" if left is not None else "",
+            f"{self._now}: best {time_text(self._best.get(self._now))}" if self._now else "",
+            ", ".join(f"{n} {outcome}" for outcome, n in self._failures.most_common()),
+        ]
+        return "  ".join(p for p in parts if p)

@@ -1,0 +1,79 @@
+"""`autosched trial`: one stored trial, and the same again."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from autosched.cli import options
+from autosched.cli.output import OUT, table, time_text
+
+
+def trial(
+    trial_id: Annotated[str, typer.Argument(metavar="ID", help="As tables and --json show it.")],
+    source: Annotated[bool, typer.Option("--source", help="Print the generated text.")] = False,
+    nest: Annotated[bool, typer.Option("--nest", help="Print the loop program.")] = False,
+    run: Annotated[
+        bool, typer.Option("--run", help="Build, check and time it again on this machine.")
+    ] = False,
+    db: options.Database = None,
+) -> int:
+    """Show a trial: derivation, values, workload, compile command and every run."""
+    from autosched.entry.best import open_store
+    from autosched.entry.trial import find_trial, nest_of, replay, source_of
+    from autosched.records.outcome import Outcome
+
+    with open_store(db) as store:
+        stored = find_trial(store, trial_id)
+        if source:
+            print(source_of(stored).source)
+        if nest:
+            print(nest_of(stored), end="")
+        if run:
+            found = replay(store, stored)
+            seconds = found.timing.median_seconds if found.timing else None
+            OUT.print(f"{found.outcome} {time_text(seconds)} {found.error}", markup=False)
+            return 0 if found.outcome is Outcome.OK else 1
+        if source or nest:
+            return 0
+    _show(stored)
+    return 0
+
+
+def _show(stored: object) -> None:
+    from autosched.entry.trial import StoredTrial
+
+    assert isinstance(stored, StoredTrial)
+    one = stored.trial
+    lines = {
+        "trial": f"{one.id} (round {one.round}, attempt {one.attempt})",
+        "job": f"{stored.job.id}: {stored.job.spec.source}, seed {stored.job.spec.seed}",
+        "task": f"{stored.task.name} {stored.task.workload_key}",
+        "target": f"{stored.target.key} {stored.target.isa}, {stored.target.threads} threads",
+        "compile": " ".join(
+            (*stored.toolchain.get("command", ()), *stored.toolchain.get("flags", ()))
+        ),
+        "candidate": one.candidate.key,
+        "values": json.dumps(dict(one.candidate.values)),
+    }
+    for name, text in lines.items():
+        OUT.print(f"{name:<10}{text}", markup=False)
+    for step in one.candidate.derivation:
+        OUT.print(f"{'step':<10}{json.dumps(dict(step))}", markup=False)
+    OUT.print(stored.task.workload_text, markup=False)
+    rows = []
+    for row in stored.measurements:
+        timing = row.measurement.timing
+        rows.append(
+            (
+                f"{row.purpose} {row.measurement.outcome}",
+                time_text(timing.median_seconds if timing else None),
+                time_text(timing.spread_seconds if timing else None),
+                str(timing.n_samples) if timing else "-",
+                f"{timing.contended_share:.2f}" if timing else "-",
+                row.measurement.error,
+            )
+        )
+    OUT.print(table("runs", ("run", "median", "spread", "samples", "contended", "error"), rows))

@@ -1,0 +1,93 @@
+"""This machine as a place to build and measure: target, toolchain, builder, runner, and what it reaches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from autosched.errors import InvalidInput
+from autosched.measure.device_lock import device_lock
+from autosched.measure.local import LocalOptions, open_local
+from autosched.measure.protocol import Builder, Runner
+from autosched.target.calibration import Calibration, roofline_seconds
+from autosched.target.compare import obstacles
+from autosched.target.detect import detect_target
+from autosched.target.files import resolve_target
+from autosched.target.target import Target
+from autosched.target.toolchain import Toolchain, find_toolchain
+from autosched.tuning.roofline import compulsory_bytes
+from autosched.tuning.task import Subject
+
+DEVICE = "cpu"
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Target and compiler: all that keys and text depend on."""
+
+    target: Target
+    toolchain: Toolchain
+
+
+@dataclass(frozen=True)
+class Machine:
+    """An open machine."""
+
+    setup: Setup
+    builder: Builder
+    runner: Runner
+    calibration: Calibration
+
+    @property
+    def target(self) -> Target:
+        return self.setup.target
+
+    @property
+    def toolchain(self) -> Toolchain:
+        return self.setup.toolchain
+
+    def bound_seconds(self, subject: Subject) -> float:
+        """The roofline of a workload here."""
+        n_bytes = compulsory_bytes(subject.workload)
+        return roofline_seconds(subject.operations, n_bytes, self.calibration, self.target.threads)
+
+
+def set_up(target: str = "host", threads: int | None = None, compiler: str | None = None) -> Setup:
+    """Target and toolchain by name; InvalidInput for unknown ones."""
+    resolved = resolve_target(target, threads)
+    return Setup(resolved, find_toolchain(resolved, compiler))
+
+
+def check_runs_here(setup: Setup) -> None:
+    """InvalidInput if this machine cannot run the target's code, with what differs."""
+    found = obstacles(setup.target, detect_target())
+    if found:
+        raise InvalidInput(f"this machine cannot run code for the target: {'; '.join(found)}")
+    n_cpus = len(os.sched_getaffinity(0))
+    if setup.target.threads > n_cpus:
+        raise InvalidInput(
+            f"threads {setup.target.threads}: must be at most {n_cpus}, the CPUs this process may use"
+        )
+
+
+@contextmanager
+def open_machine(
+    setup: Setup,
+    *,
+    seed: int = 0,
+    journal: Path | None = None,
+    on_wait: Callable[[str], None] | None = None,
+) -> Iterator[Machine]:
+    """Builder and runner on this machine, alone on it: `on_wait` hears who else is measuring until they end."""
+    check_runs_here(setup)
+    options = LocalOptions(build_jobs=len(os.sched_getaffinity(0)), journal=journal)
+    with (
+        device_lock(DEVICE, on_wait=on_wait),
+        open_local(setup.target, setup.toolchain, np.random.default_rng(seed), options) as local,
+    ):
+        yield Machine(setup, local.builder, local.runner, local.calibration)

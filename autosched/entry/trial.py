@@ -1,0 +1,98 @@
+"""One stored trial: what it was, what it gave, and the same again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from autosched.codegen.c import generate_c
+from autosched.codegen.kernel import Kernel
+from autosched.db.store import SqlTuningStore
+from autosched.entry.machine import Setup, open_machine
+from autosched.errors import InvalidInput
+from autosched.measure.protocol import TimingPolicy
+from autosched.nest.printer import nest_text
+from autosched.records.outcome import Outcome
+from autosched.records.record import Measurement, Trial
+from autosched.records.store import Job, MeasurementRow, TaskSpec
+from autosched.sketch.generate import generate
+from autosched.target.files import parse_target
+from autosched.target.target import Target
+from autosched.target.toolchain import find_toolchain
+from autosched.te.parser import parse_workload
+from autosched.tuning.check import make_check
+from autosched.tuning.codebook import Codebook
+
+
+@dataclass(frozen=True)
+class StoredTrial:
+    """A trial with everything the database knows around it."""
+
+    trial: Trial
+    job: Job
+    task: TaskSpec
+    target: Target
+    toolchain: dict[str, Any]
+    measurements: tuple[MeasurementRow, ...]
+
+
+def find_trial(store: SqlTuningStore, trial_id: str) -> StoredTrial:
+    """The trial of this id; InvalidInput if there is none."""
+    import json
+
+    trial = store.trial(trial_id)
+    if trial is None:
+        raise InvalidInput(f"trial {trial_id!r}: there is none in this database")
+    job_id = trial.task_id.rpartition(".")[0]
+    job = store.job(job_id)
+    assert job is not None, "a trial has a job"
+    task = dict(job.tasks)[trial.task_id]
+    target = parse_target(json.dumps(dict(store.target(job.spec.target_key) or {})), trial_id)
+    toolchain = dict(store.toolchain(job.spec.toolchain_key) or {})
+    return StoredTrial(trial, job, task, target, toolchain, store.measurements(trial_id))
+
+
+def codebook_of(stored: StoredTrial) -> Codebook:
+    """The task's space as this version derives it from the stored text of the workload."""
+    workload = parse_workload(stored.task.workload_text, stored.task.name)
+    return Codebook(workload, stored.target, generate(workload, stored.target), generate_c)
+
+
+def source_of(stored: StoredTrial) -> Kernel:
+    """The kernel as this version generates it."""
+    return codebook_of(stored).kernel(stored.trial.candidate)
+
+
+def nest_of(stored: StoredTrial) -> str:
+    """The concrete loop program as text."""
+    codebook = codebook_of(stored)
+    candidate = stored.trial.candidate
+    sketch = codebook.sketch(candidate)
+    return nest_text(sketch.nest, sketch.environment(candidate.values))
+
+
+def replay(store: SqlTuningStore, stored: StoredTrial, *, seed: int = 0) -> Measurement:
+    """Builds, checks and times the trial again on this machine, and stores the run beside the others."""
+    codebook = codebook_of(stored)
+    kernel = codebook.kernel(stored.trial.candidate)
+    setup = Setup(stored.target, find_toolchain(stored.target, _command(stored)))
+    check = make_check(codebook.workload, np.random.default_rng(seed))
+    with open_machine(setup, seed=seed) as machine:
+        build = machine.builder.build([kernel])[0]
+        if build.artefact is None:
+            found = Measurement(build.outcome, error=build.error, log=build.log)
+        else:
+            policy = TimingPolicy(threads=stored.job.spec.threads)
+            found = machine.runner.measure(build.artefact, check, policy)
+        found = replace(found, build_seconds=build.build_seconds, source_digest=kernel.digest)
+    if not stored.trial.is_open and found.outcome is not Outcome.LOST:
+        store.add_measurement(MeasurementRow(stored.trial.id, "replay", found))
+    return found
+
+
+def _command(stored: StoredTrial) -> str | None:
+    """The compiler's program as it was named then; None lets this machine choose."""
+    command = stored.toolchain.get("command") or []
+    return str(command[0]) if len(command) == 1 else None

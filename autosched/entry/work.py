@@ -1,0 +1,156 @@
+"""A source as what there is to tune: subjects, and the plan that runs them if there is a graph."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from autosched.graph.graph import Graph, TensorType
+from autosched.graph.importers.json import export_json
+from autosched.graph.partition.cut import partition
+from autosched.graph.partition.plan import Call, GraphTask, Partition, Plan
+from autosched.graph.passes.pipeline import simplify
+from autosched.graph.reference import reference_outputs
+from autosched.graph.source import ModelSource, load_source
+from autosched.measure.protocol import Array
+from autosched.ops.suite import Case
+from autosched.te.canonical import canonical
+from autosched.te.dtype import is_float
+from autosched.te.workload import Workload, canonical_text
+from autosched.tuning.check import Reference
+from autosched.tuning.roofline import operations
+from autosched.tuning.task import Subject
+
+AnySource = str | Graph | Workload
+"""A SOURCE of the command line, an imported graph, or a computation of the user's own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """`key` is the digest of what was imported. `relative`: the subjects are cases of their own, not one graph. Empty
+    workloads (a dimension of size 0) are no subjects: they are answered without a kernel."""
+
+    name: str
+    key: str
+    subjects: tuple[Subject, ...]
+    plan: Plan
+    partition: Partition | None = None
+    model: ModelSource | None = None
+
+    @property
+    def relative(self) -> bool:
+        return self.partition is None
+
+    @property
+    def weights_are_inputs(self) -> bool:
+        """Constants of single workloads have no data: whoever runs them hands them in."""
+        return self.partition is None
+
+    def subject(self, workload_key: str) -> Subject:
+        return next(s for s in self.subjects if s.workload.key == workload_key)
+
+
+def work_of(source: AnySource) -> Work:
+    """Reads, simplifies and partitions a source; InvalidInput names what is wrong with it."""
+    if isinstance(source, Workload):
+        return _workloads_work(source.name, [Written(source.name, source)])
+    if isinstance(source, Graph):
+        return _graph_work("graph", source, export_json(source).encode(), None)
+    loaded = load_source(source)
+    if isinstance(loaded, ModelSource):
+        return _graph_work(loaded.name, loaded.graph, loaded.data, loaded)
+    cases = [Written(c.name, c.workload(), _case_reference(c)) for c in loaded.cases]
+    return _workloads_work(loaded.name, cases)
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """A workload as its author wrote it, before canonical form drops and merges dimensions."""
+
+    name: str
+    workload: Workload
+    reference: Reference | None = None
+
+
+def _graph_work(name: str, graph: Graph, data: bytes, model: ModelSource | None) -> Work:
+    cut = partition(simplify(graph))
+    subjects = tuple(_graph_subject(t) for t in cut.tasks if not _is_empty(t.workload))
+    return Work(name, _digest(data), subjects, cut.plan, cut, model)
+
+
+def _graph_subject(task: GraphTask) -> Subject:
+    return Subject(
+        task.name,
+        task.workload,
+        task.weight,
+        _graph_reference(task),
+        operations(task.workload),
+    )
+
+
+def _graph_reference(task: GraphTask) -> Reference:
+    """The operators' own meaning of the unfused subgraph, floats in float64."""
+    shapes = [task.subgraph.types[n].shape for n in task.subgraph.inputs]
+
+    def compute(inputs: Sequence[Array]) -> Sequence[Array]:
+        return reference_outputs(task.subgraph, _wide(inputs, shapes))
+
+    return compute
+
+
+def _case_reference(case: Case) -> Reference:
+    """The case's own NumPy meaning, in float64."""
+    shapes = [t.static_shape for t in case.workload().inputs]
+    return lambda inputs: [case.reference(tuple(_wide(inputs, shapes)))]
+
+
+def _wide(inputs: Sequence[Array], shapes: Sequence[tuple[int, ...]]) -> list[Array]:
+    """Inputs in the shapes that the reference expects, floats in float64."""
+    shaped = [np.reshape(x, shape) for x, shape in zip(inputs, shapes, strict=True)]
+    return [x.astype(np.float64) if is_float(x.dtype.name) else x for x in shaped]
+
+
+def _workloads_work(name: str, written: Sequence[Written]) -> Work:
+    subjects = []
+    for one in written:
+        workload = replace(canonical(one.workload), name=one.name)
+        if not _is_empty(workload):
+            count = operations(workload)
+            subjects.append(Subject(one.name, workload, 1, one.reference, count))
+    texts = "\n\n".join(canonical_text(s.workload) for s in subjects)
+    plan = _plan_of_workloads({w.name: w.workload for w in written})
+    return Work(name, _digest(texts.encode()), tuple(subjects), plan)
+
+
+def _plan_of_workloads(workloads: dict[str, Workload]) -> Plan:
+    """One call a workload; every input, constant ones too, is an input of the plan."""
+    types: dict[str, TensorType] = {}
+    calls: list[Call] = []
+    prefix: Callable[[str, str], str] = (
+        (lambda case, tensor: tensor) if len(workloads) == 1 else (lambda c, t: f"{c}:{t}")
+    )
+    for name, workload in workloads.items():
+        for tensor in (*workload.inputs, *workload.outputs):
+            types[prefix(name, tensor.name)] = TensorType(tensor.static_shape, tensor.dtype)
+        inputs = tuple(prefix(name, t.name) for t in workload.inputs)
+        outputs = tuple(prefix(name, t.name) for t in workload.outputs)
+        calls.append(Call(canonical(workload).key, inputs, outputs, (name,)))
+    return Plan(
+        inputs=tuple(n for c in calls for n in c.inputs),
+        outputs=tuple(n for c in calls for n in c.outputs),
+        calls=tuple(calls),
+        views={},
+        types=types,
+        constants={},
+    )
+
+
+def _is_empty(workload: Workload) -> bool:
+    return all(t.elements == 0 for t in workload.outputs)
+
+
+def _digest(data: bytes) -> str:
+    return f"g1-{hashlib.sha256(data).hexdigest()[:32]}"
