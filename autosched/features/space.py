@@ -30,7 +30,7 @@ from autosched.te.interval import interval
 
 EXACT = float(1 << 53)
 """Integers below are exact in float64; a candidate with a larger one anywhere is pruned."""
-BLOCK_ROWS = 4096
+BLOCK_ROWS = 8192
 
 
 @dataclass(frozen=True)
