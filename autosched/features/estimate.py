@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from autosched.features.columns import Column
+from autosched.features.statement import spill_cycles
 
 Slots = Mapping[str, Column]
 Term = tuple[str, Callable[[Slots], Column]]
@@ -19,12 +20,14 @@ L1_FILL = 0.012
 L2_FILL = 0.015
 L3_FILL = 0.06
 TLB_ENTRIES = 64.0
+CONFLICT_SHARE = 0.5
+"""Of the issue cycles, added where every row misses: prefetching hides the rest."""
 CODE_CAPACITY = 3000.0
 """Unrolled instructions that the decoded-instruction cache and L1 hold between them."""
 
 
 def compute(s: Slots) -> Column:
-    spills = s["main.entries"] * s["whole.spilled_vectors"] * 1.5
+    spills = s["main.entries"] * spill_cycles(s["whole.spilled_vectors"])
     share = s["whole.idle"] / s["target.threads"]
     return s["sum.span_cycles"] + spills * share
 
@@ -33,12 +36,12 @@ def conflicts(s: Slots) -> Column:
     """Extra cycles where the rows of an operand overflow the sets they fall into, or the pages of the first TLB."""
     graph = s["main.entries"].graph
     worst = graph.constant(0.0)
-    for operand in ("first", "second", "third"):
+    for operand in ("streamed", "broadcast", "other"):
         sets = graph.minimum(graph.maximum(s[f"main.{operand}.conflict"] - 1.0, 0.0), 1.0)
         pages = s[f"main.{operand}.pages"] / TLB_ENTRIES
         missing = graph.minimum(graph.maximum(pages - 0.5, 0.0), 1.0) * 0.5
         worst = graph.maximum(worst, sets + missing)
-    return worst * s["sum.span_cycles"]
+    return worst * s["sum.span_cycles"] * CONFLICT_SHARE
 
 
 def near_memory(s: Slots) -> Column:

@@ -2,7 +2,7 @@
 
 Sums run over the statements of the timed regions. The main statement is the one with the most work; its loops are
 read from the innermost outwards, padded by repeating the outermost. Operands are the buffers the main statement
-loads, largest whole footprint first, then the one it writes.
+loads, named by how its vectors read them, and the one that its region writes.
 """
 
 from __future__ import annotations
@@ -12,33 +12,28 @@ from dataclasses import dataclass
 
 from autosched.features.arithmetic import CLASSES
 from autosched.features.columns import Column, ColumnGraph
+from autosched.features.operand import OPERANDS, layout, operands
 from autosched.features.statement import (
-    SPILL_CYCLES,
     StatementColumns,
     in_registers,
     largest,
     over,
     quotient,
     runs,
-    static_size,
+    spill_cycles,
     unroll,
     vectors,
 )
 from autosched.features.traffic import ScopeColumns, iterations, read_scope, traffic
-from autosched.nest.footprint import Access, stride
 from autosched.nest.nodes import Buffer, Copy, Fold, Nest, Reduce
 from autosched.nest.scopes import RegionScopes, Scope, Statement, read_prepare, read_regions
 from autosched.target.target import Target
 from autosched.te.dtype import n_bytes
-from autosched.te.integer import Int, as_int, evaluate
+from autosched.te.integer import Int, evaluate
 
 POSITIONS = 8
-OPERANDS = ("first", "second", "third", "output")
 CACHES = ("l1", "l2", "l3")
 ROLES = ("input", "packed", "output", "workspace", "local")
-WAY_BYTES = 4096.0
-WAYS = 8.0
-PAGE_BYTES = 4096.0
 ENTRY_CYCLES = 0.6
 REGION_CYCLES = 6000.0
 
@@ -306,7 +301,8 @@ class SketchSlots:
         all_of = [s for r in self.regions for s in r.statements]
         registers = [self._register_vectors(r) for r in self.regions]
         available = float(self.target.vector_registers)
-        spilled = [graph.maximum(n + 2.0 - available, 0.0) for n in registers]
+        held = self._register_vectors(self.main_region) + self.main.loads.contiguous + 1.0
+        spilled = graph.maximum(held - available, 0.0)
         self._set(
             "maximum",
             statement_cycles=largest(graph, [self._cycles(s) for s in all_of]),
@@ -318,7 +314,7 @@ class SketchSlots:
         self._set(
             "whole",
             register_vectors=self._register_vectors(self.main_region),
-            spilled_vectors=largest(graph, spilled),
+            spilled_vectors=spilled,
         )
 
     def _fill_main(self) -> None:
@@ -332,7 +328,7 @@ class SketchSlots:
         vector = [x.size for x in main.statement.lanes if x.var is main.statement.vector]
         size = graph.integer(vector[0]) if vector else graph.constant(1.0)
         entries = graph.maximum(main.entries, 1e-9)
-        spilled = self.slots["whole.spilled_vectors"] * SPILL_CYCLES
+        spilled = spill_cycles(self.slots["whole.spilled_vectors"])
         self._set(
             "main",
             executions=main.executions,
@@ -379,58 +375,18 @@ class SketchSlots:
             self._set("main.trips", **{str(position): trips})
             self._set("main.footprint", **{str(position): columns.total})
 
-    def _operands(self) -> list[tuple[str, Buffer, Access]]:
-        """The buffers of the main statement under their operand names."""
-        root = self.main_region.columns.bytes_of
-        reads: dict[Buffer, Access] = {}
-        for access in self.main.statement.accesses:
-            if not access.writes and not in_registers(access.buffer):
-                reads.setdefault(access.buffer, access)
-        ordered = sorted(reads.values(), key=lambda a: -static_size(root[a.buffer]))
-        found = list(zip(OPERANDS[:3], (a.buffer for a in ordered), ordered, strict=False))
-        output = self._written()
-        return found if output is None else [*found, ("output", output.buffer, output)]
-
-    def _written(self) -> Access | None:
-        """The first memory access that the region writes outside scratch."""
-        for statement in reversed(self.main_region.statements):
-            for access in statement.statement.accesses:
-                if access.writes and access.buffer.scope == "global":
-                    return access
-        return None
-
     def _fill_operands(self) -> None:
-        graph = self.graph
         chain = self._chain()
         per_cache = self._traffic_of(self.main_region)
         root = self.main_region.columns.bytes_of
-        for name, buffer, access in self._operands():
-            size = float(n_bytes(buffer.dtype))
-            pitch = (
-                graph.integer(buffer.strides[-2]) * size
-                if len(buffer.shape) > 1
-                else graph.constant(0.0)
-            )
-            inner = self.main.vector_stride(access)
-            known = chain[min(1, len(chain) - 1)].bytes_of.get(buffer)
-            run = graph.maximum(graph.minimum(pitch, known if known else pitch), 1.0)
-            rows = (known / run) if known else graph.constant(0.0)
-            sets = WAY_BYTES / graph.maximum(graph.minimum(pitch.low_bit(), WAY_BYTES), 64.0)
-            loops = self.main.statement.loops
-            step = stride(access.indices, buffer, loops[-1].var) if loops else as_int(0)
-            self._set(
-                f"main.{name}",
-                stride=float(inner if inner is not None else -1),
-                step=graph.integer(step) * size,
-                pitch=pitch,
-                conflict=rows / (sets * WAYS),
-                pages=rows * graph.minimum(pitch / PAGE_BYTES, 1.0),
-                bytes=root[buffer],
-            )
+        for name, access in operands(self.main, self.main_region.statements).items():
+            buffer = access.buffer
+            found = layout(self.main, access, chain, self.graph)
+            self._set(f"main.{name}", bytes=root[buffer], **vars(found))
             for position in range(POSITIONS):
                 columns = chain[min(position, len(chain) - 1)]
-                found = columns.bytes_of.get(buffer, graph.constant(0.0))
-                self._set(f"main.{name}.footprint", **{str(position): found})
+                size = columns.bytes_of.get(buffer, self.graph.constant(0.0))
+                self._set(f"main.{name}.footprint", **{str(position): size})
             for cache in CACHES:
                 self._set(f"main.{name}.traffic", **{cache: per_cache[cache][buffer]})
 

@@ -17,7 +17,8 @@ from autosched.te.integer import Int, product, symbols
 LATENCY_CYCLES = 4.0
 LOAD_CYCLES = 0.5
 STORE_CYCLES = 1.0
-SPILL_CYCLES = 1.5
+SPILL_CYCLES = 2.0
+SPILL_LATENCY = 2.0
 
 
 def quotient(graph: ColumnGraph, counts: Sequence[Count]) -> Column:
@@ -220,10 +221,7 @@ def runs(graph: ColumnGraph, statement: StatementColumns) -> Column:
     return statement.executions / quotient(graph, [node.axes[-1].count])
 
 
-def static_size(column: Column) -> float:
-    """The value if it is a constant, else 0: orders operands the same way for every candidate."""
-    if column.op == "const":
-        return column.value
-    if column.op == "mul":
-        return static_size(column.args[0]) * static_size(column.args[1])
-    return 0.0
+def spill_cycles(spilled: Column) -> Column:
+    """Cycles an entry loses to vectors that do not fit the registers: a store and a load each, and the chain that now
+    runs through memory."""
+    return spilled * SPILL_CYCLES + spilled.graph.minimum(spilled, 1.0) * SPILL_LATENCY

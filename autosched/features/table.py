@@ -15,7 +15,8 @@ from typing import Literal
 from autosched.features import estimate
 from autosched.features.arithmetic import CLASSES
 from autosched.features.columns import Column
-from autosched.features.slots import CACHES, OPERANDS, POSITIONS, ROLES, SLOTS
+from autosched.features.operand import OPERANDS
+from autosched.features.slots import CACHES, POSITIONS, ROLES, SLOTS
 
 Slots = Mapping[str, Column]
 Formula = Callable[[Slots], Column]
