@@ -99,15 +99,19 @@ class Grid:
         return evaluate_int(index, self.indices, self.index_memo)
 
     def _load(self, load: Load, guarded: bool) -> Array:
-        """One flat gather; the last dimensions' parts are added last, so that small parts meet
-        first."""
+        """The elements read; one flat gather where the positions of two dimensions vary together."""
         array = self.read(load.source)
+        positions = [
+            self._in_range(load, np.asarray(self.index(index)), dimension, size, guarded)
+            for dimension, (index, size) in enumerate(zip(load.indices, array.shape, strict=True))
+        ]
+        if array.size and _vary_apart(positions):
+            return _taken(array, positions)
         flat: Any = np.zeros((), np.int64)
         stride = array.size
-        for dimension, (index, size) in enumerate(zip(load.indices, array.shape, strict=True)):
+        for position, size in zip(positions, array.shape, strict=True):
             stride = stride // size if size else 0
-            position = np.asarray(self.index(index))
-            flat = flat + self._in_range(load, position, dimension, size, guarded) * stride
+            flat = flat + position * stride
         if not array.size:
             return np.zeros(flat.shape, array.dtype)
         gathered: Array = np.take(array.reshape(-1), flat)
@@ -124,3 +128,26 @@ class Grid:
                 f" to {position.max()} in dimension {dimension} of size {size}"
             )
         return position
+
+
+def _varying(position: Array) -> list[int]:
+    """Dimensions of the grid, counted from the end, along which a position varies."""
+    return [d - position.ndim for d, length in enumerate(position.shape) if length != 1]
+
+
+def _vary_apart(positions: list[Array]) -> bool:
+    """Whether no two positions vary along one dimension of the grid."""
+    every = [d for position in positions for d in _varying(position)]
+    return len(every) == len(set(every))
+
+
+def _taken(array: Array, positions: list[Array]) -> Array:
+    """One gather a dimension, the inner ones first, which moves whole rows instead of elements."""
+    for d in range(array.ndim - 1, -1, -1):
+        array = np.take(array, positions[d].reshape(-1), axis=d)
+    places = [(d, p.shape[d]) for p in positions for d in _varying(p)]
+    array = array.reshape([length for _, length in places])
+    array = array.transpose(np.argsort([d for d, _ in places]))
+    lengths = dict(places)
+    rank = max((p.ndim for p in positions), default=0)
+    return array.reshape([lengths.get(d, 1) for d in range(-rank, 0)])
