@@ -14,7 +14,7 @@ from typing import Any
 from autosched.codegen.kernel import Kernel
 from autosched.measure.compile_job import OUTPUT_NAME, SOURCE_NAME
 from autosched.measure.elf import NotAnObject, exported_symbols
-from autosched.measure.janitor import fresh_tag
+from autosched.measure.janitor import fresh_tag, scrubbed_environment
 from autosched.measure.protocol import Artefact, BuildResult
 from autosched.measure.warden import Warden, WardenLost
 from autosched.records.outcome import Outcome
@@ -109,7 +109,10 @@ class LocalBuilder:
             "source": kernel.source,
             "folder": tempfile.gettempdir(),
             "folder_prefix": f"{self._tag}-",
-            "environment": compiler_environment(self._toolchain),
+            "environment": {
+                **scrubbed_environment(self._tag),
+                **compiler_environment(self._toolchain),
+            },
             "limits": {
                 "wall_seconds": limits.wall_seconds,
                 "cpu_seconds": limits.cpu_seconds,

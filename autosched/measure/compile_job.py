@@ -17,12 +17,13 @@ OUTPUT_NAME = "kernel.so"
 def compile_source(
     request: dict[str, Any], files: list[int], abandon: int
 ) -> tuple[dict[str, Any], list[int]]:
-    """`request`: command (run in a fresh folder that holds SOURCE_NAME), source, folder_prefix, environment, limits."""
+    """`request`: command (run in a fresh folder that holds SOURCE_NAME), source, folder_prefix, environment (all of it),
+    limits."""
     folder = Path(tempfile.mkdtemp(prefix=request["folder_prefix"], dir=request["folder"]))
     try:
         (folder / SOURCE_NAME).write_text(request["source"], encoding="utf-8")
         command = request["command"]
-        environment = {**os.environ, **request["environment"], "TMPDIR": str(folder)}
+        environment = {**request["environment"], "TMPDIR": str(folder)}
 
         def body(answer: int) -> None:
             os.chdir(folder)

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 TAG = re.compile(r"autosched-(\d+)-(\d+)-[0-9a-f]{8}")
-VARIABLE = b"AUTOSCHED_TAG="
+VARIABLE = "AUTOSCHED_TAG"
 
 
 def fresh_tag() -> str:
@@ -26,13 +26,25 @@ def fresh_tag() -> str:
     return f"autosched-{pid}-{_start_time(pid)}-{secrets.token_hex(4)}"
 
 
+def scrubbed_environment(tag: str) -> dict[str, str]:
+    """What a child sees of the world: no user's variables, one thread for libraries that would start more."""
+    return {
+        "PATH": os.defpath,
+        "LANG": "C.UTF-8",
+        "HOME": "/nonexistent",
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        VARIABLE: tag,
+    }
+
+
 def tagged_processes(tag: str | None = None) -> Iterator[tuple[int, str]]:
     """(pid, tag) of every process whose environment carries `tag`, or any tag of ours."""
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             for item in (entry / "environ").read_bytes().split(b"\0"):
-                found = item.removeprefix(VARIABLE).decode("ascii", "replace")
-                if item.startswith(VARIABLE) and TAG.fullmatch(found) and tag in (None, found):
+                name, _, found = item.decode("utf-8", "replace").partition("=")
+                if name == VARIABLE and TAG.fullmatch(found) and tag in (None, found):
                     yield int(entry.name), found
 
 

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from autosched.codegen.kernel import RegionSpec
 from autosched.errors import AutoschedError
+from autosched.measure.janitor import fresh_tag, scrubbed_environment
 from autosched.target.toolchain import Toolchain, compiler_environment
 
 SPIN_SECONDS = 50e-6
@@ -177,7 +178,7 @@ def _compile(toolchain: Toolchain, texts: dict[str, str], path: Path) -> None:
             done = subprocess.run(
                 command,
                 cwd=folder,
-                env={**os.environ, **compiler_environment(toolchain)},
+                env={**scrubbed_environment(fresh_tag()), **compiler_environment(toolchain)},
                 capture_output=True,
                 text=True,
                 timeout=COMPILE_SECONDS,

@@ -22,10 +22,10 @@ from typing import Any
 
 import autosched
 from autosched.measure.channel import Channel, ChannelClosed, ChannelTimeout
+from autosched.measure.janitor import scrubbed_environment
 
 GRACE_SECONDS = 10.0
 START_SECONDS = 60.0
-TAG_VARIABLE = "AUTOSCHED_TAG"
 
 _BOOT = """
 import json, sys
@@ -154,15 +154,3 @@ class Warden:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-
-
-def scrubbed_environment(tag: str) -> dict[str, str]:
-    """What a child sees of the world: no user's variables, one thread for libraries that would start more."""
-    return {
-        "PATH": os.defpath,
-        "LANG": "C.UTF-8",
-        "HOME": "/nonexistent",
-        "OPENBLAS_NUM_THREADS": "1",
-        "OMP_NUM_THREADS": "1",
-        TAG_VARIABLE: tag,
-    }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -58,13 +59,17 @@ class Toolchain:
 
 
 def compiler_environment(toolchain: Toolchain) -> dict[str, str]:
-    """Variables that every call of the compiler must share: zig builds its C library once a CPU, which takes a while,
-    and keeps it in a folder; the others keep nothing."""
-    return (
-        {"ZIG_GLOBAL_CACHE_DIR": str(Path.home() / ".cache" / "zig")}
-        if toolchain.name == "zig"
-        else {}
-    )
+    """Variables that every call of the compiler must share: where its tools are, and where zig, which builds its C
+    library once a CPU, keeps it."""
+    folders = [
+        str(Path(toolchain.command[0]).parent),
+        "/usr/local/bin",
+        *os.defpath.split(os.pathsep),
+    ]
+    found = {"PATH": os.pathsep.join(dict.fromkeys(folders))}
+    if toolchain.name == "zig":
+        found["ZIG_GLOBAL_CACHE_DIR"] = str(Path.home() / ".cache" / "zig")
+    return found
 
 
 def compiler_flags(target: Target) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from autosched.measure.janitor import fresh_tag, tagged_processes
+from autosched.measure.janitor import fresh_tag, scrubbed_environment, tagged_processes
 from autosched.measure.warden import Warden, WardenLost
 
 WARDEN = """
@@ -124,7 +124,7 @@ def test_a_warden_leaves_nothing_in_either_mode(namespaces: bool, tmp_path: Path
         "source": "",
         "folder": str(tmp_path),
         "folder_prefix": tag,
-        "environment": {},
+        "environment": scrubbed_environment(tag),
         "limits": {"wall_seconds": 0.5},
     }
     answer, _ = warden.ask(request, seconds=5.0)
@@ -146,7 +146,7 @@ def test_a_killed_warden_takes_its_job_with_it(namespaces: bool, tmp_path: Path)
         "source": "",
         "folder": str(tmp_path),
         "folder_prefix": tag,
-        "environment": {},
+        "environment": scrubbed_environment(tag),
         "limits": {"wall_seconds": 60.0},
     }
     warden.send(request)
