@@ -21,8 +21,12 @@ class Concrete:
         """The expression with what is known put in and folded."""
         if expression.is_constant:
             return expression
-        found = substitute(expression, self._values, self._substituted)
+        found = self.bound(expression)
         return found if found.is_constant else fold(found, self.ranges, self._folded)
+
+    def bound(self, expression: Int) -> Int:
+        """The expression with the symbols that have a value replaced by it."""
+        return substitute(expression, self._values, self._substituted)
 
     def reach(self, expression: Int) -> Interval:
         """Smallest and largest value it can have here."""
