@@ -11,6 +11,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the golden files anew instead of comparing",
     )
+    parser.addoption(
+        "--differential-seed", type=int, default=1, help="seed of the random candidates"
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"differential seed: {config.getoption('--differential-seed')}"
 
 
 @pytest.fixture

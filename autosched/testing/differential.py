@@ -1,0 +1,183 @@
+"""Random candidates of every sketch of a workload, and what they must agree with.
+
+A case is a workload with arrays for it; a drawn candidate is a sketch with values that keep its constraints. The
+reference is the meaning of the workload in te, which shares nothing with the nest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from autosched.nest.concrete import Concrete
+from autosched.nest.nodes import Block, Lane, Loop, Node, walk
+from autosched.sketch.generate import generate
+from autosched.sketch.sketch import Sketch
+from autosched.target.target import Target
+from autosched.te.canonical import canonical
+from autosched.te.dtype import is_float, numpy_dtype
+from autosched.te.evaluate import evaluate_workload
+from autosched.te.integer import Int, as_int, evaluate
+from autosched.te.workload import Workload
+
+Array = np.ndarray[Any, Any]
+
+DRAWS = 500
+EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+TOLERANCE_EPSILONS = 160
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One computation as its author wrote it: `kind` groups cases for counting, `inputs` draws arrays."""
+
+    kind: str
+    name: str
+    workload: Workload
+    inputs: Callable[[np.random.Generator], tuple[Array, ...]]
+
+    @cached_property
+    def canonical(self) -> Workload:
+        return canonical(self.workload)
+
+    @property
+    def has_unit_extent(self) -> bool:
+        tensors = (*self.workload.inputs, *self.workload.outputs)
+        return any(e is as_int(1) for t in tensors for e in t.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A sketch of a case with values for its decisions."""
+
+    case: Case
+    sketch: Sketch
+    values: Mapping[str, int]
+
+    @property
+    def environment(self) -> dict[Int, int]:
+        return self.sketch.environment(self.values)
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        return tuple(step.rule for step in self.sketch.derivation)
+
+    @cached_property
+    def has_tail(self) -> bool:
+        """Whether some loop or lane of it runs short of its extent."""
+        concrete = Concrete(self.environment)
+        nest = self.sketch.nest
+        regions = (*nest.prepare, *nest.regions)
+        for loop in (loop for region in regions for loop in region.loops):
+            concrete.bind(loop.var, loop.extent)
+        return any(_falls_short(n, concrete) for region in regions for n in walk(region.body))
+
+    def describe(self) -> str:
+        steps = [(s.rule, s.stage, dict(s.arguments)) for s in self.sketch.derivation]
+        return (
+            f"{self.case.kind} {self.case.name}\n  derivation {steps}\n  values {dict(self.values)}"
+        )
+
+
+def _falls_short(node: Node, concrete: Concrete) -> bool:
+    if isinstance(node, Loop):
+        concrete.bind(node.var, node.extent)
+        return not concrete.known(node.limit).is_constant
+    lanes: tuple[Lane, ...] = node.lanes if isinstance(node, Block) else ()
+    return any(concrete.known(x.full) is not as_int(1) for x in lanes)
+
+
+def candidates(
+    case: Case, target: Target, rng: np.random.Generator, count: int
+) -> Iterator[Candidate]:
+    """About `count` different candidates, spread over all sketches of the case."""
+    sketches = generate(case.canonical, target)
+    shares = rng.permutation(len(sketches))
+    for place in range(len(sketches)):
+        share = count // len(sketches) + (place < count % len(sketches))
+        sketch = sketches[shares[place]]
+        for values in drawn(sketch, rng, share):
+            yield Candidate(case, sketch, values)
+
+
+def drawn(sketch: Sketch, rng: np.random.Generator, count: int) -> list[dict[str, int]]:
+    """At most `count` different values that keep the constraints, uniform over the domains."""
+    found: dict[tuple[int, ...], dict[str, int]] = {}
+    for _ in range(DRAWS):
+        if len(found) >= count:
+            break
+        values = {d.name: int(rng.choice(d.domain)) for d in sketch.decisions}
+        environment = {d.symbol: values[d.name] for d in sketch.decisions}
+        memo: dict[Int, Any] = {}
+        if all(evaluate(c, environment, memo) for c in sketch.constraints):
+            found[tuple(values.values())] = values
+    return list(found.values())
+
+
+def random_inputs(workload: Workload) -> Callable[[np.random.Generator], tuple[Array, ...]]:
+    """Normal values or, half of the time, small integers, whose sums and products are exact."""
+
+    def draw(rng: np.random.Generator) -> tuple[Array, ...]:
+        exact = bool(rng.integers(2))
+        return tuple(_random(rng, t.static_shape, t.dtype, exact) for t in workload.inputs)
+
+    return draw
+
+
+def _random(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, exact: bool) -> Array:
+    if dtype in ("bool", "uint8"):
+        found = rng.integers(0, 2 if dtype == "bool" else 200, shape)
+    elif exact or not is_float(dtype):
+        found = rng.integers(-4, 5, shape)
+    else:
+        return np.asarray(rng.standard_normal(shape), dtype=numpy_dtype(dtype))
+    return np.asarray(found, dtype=numpy_dtype(dtype))
+
+
+def reference(case: Case, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    """Flat outputs of the workload as written, computed in float64."""
+    return tuple(a.ravel() for a in evaluate_workload(case.workload, inputs))
+
+
+def difference(case: Case, found: Sequence[Array], expected: Sequence[Array]) -> str:
+    """What is wrong with `found`, nothing if it agrees.
+
+    |error| <= 160 eps (largest + |expected|), eps of the coarsest float dtype in the workload; NaN, infinities and
+    integers exactly.
+    """
+    for number, (got, want) in enumerate(zip(found, expected, strict=True)):
+        if got.size != want.size:
+            return f"output {number} has {got.size} elements, not {want.size}"
+        wrong = _wrong(got.ravel(), want, _epsilon(case.workload))
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            return (
+                f"output {number}: {int(wrong.sum())} of {want.size} wrong, the first at {at}: "
+                f"{got.ravel()[at]}, not {want[at]}"
+            )
+    return ""
+
+
+def _wrong(got: Array, want: Array, epsilon: float) -> Array:
+    """Which elements differ."""
+    if got.dtype.kind in "iub":
+        return np.not_equal(got, want)
+    a, b = got.astype(np.float64), want.astype(np.float64)
+    finite = np.isfinite(b)
+    largest = np.abs(b[finite]).max(initial=0.0)
+    limit = TOLERANCE_EPSILONS * epsilon * (largest + np.abs(np.where(finite, b, 0)))
+    with np.errstate(invalid="ignore"):
+        close = np.abs(a - b) <= limit
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    agrees: Array = np.where(finite, close, same)
+    return ~agrees
+
+
+def _epsilon(workload: Workload) -> float:
+    dtypes = [t.dtype for t in (*workload.inputs, *workload.outputs)]
+    dtypes += [d for s in workload.stages for d in s.dtypes]
+    return max((EPSILON[d] for d in dtypes if d in EPSILON), default=0.0)
