@@ -6,7 +6,7 @@ because its value may be the shape of another tensor. Unknown operators are coll
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from autosched.errors import InvalidInput
 from autosched.graph import operators
@@ -63,6 +63,7 @@ class _Walk:
 
     def _add_known(self, node: Node) -> None:
         types = operators.infer(node, self.types, self.constants)
+        node = self._without_extra_outputs(node, len(types))
         results = dict(zip(node.outputs, types, strict=False))
         results.pop("", None)
         for name, kind in results.items():
@@ -79,6 +80,17 @@ class _Walk:
             return
         self.types.update(results)
         self.nodes.append(node)
+
+    def _without_extra_outputs(self, node: Node, known: int) -> Node:
+        """The node with the outputs that its operator is known to make; others must be unused."""
+        extra = {name for name in node.outputs[known:] if name}
+        used = {*self.draft.outputs, *(name for _, name in self.draft.reads())} if extra else set()
+        if extra & used:
+            raise InvalidInput(
+                f"{describe(node)} makes {sorted(extra & used)}, which is used: "
+                f"only its first {known} outputs are known"
+            )
+        return replace(node, outputs=node.outputs[:known])
 
     def _add_constant(self, name: str, array: Array) -> None:
         self.constants[name] = array

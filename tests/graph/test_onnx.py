@@ -177,3 +177,10 @@ def test_unread_types_are_named() -> None:
     model = onnx.load_from_string(model_bytes([RELU], {"x": [2]}, ["y"]))
     model.graph.input[0].type.tensor_type.elem_type = TensorProto.STRING
     refused(model.SerializeToString(), "'x'", "STRING")
+
+
+def test_outputs_beyond_the_known_ones_must_be_unused() -> None:
+    node = helper.make_node("MaxPool", ["x"], ["y", "places"], name="m", kernel_shape=[2])
+    read = import_onnx(model_bytes([node], {"x": [1, 1, 4]}, ["y"]))
+    assert read.nodes[0].outputs == ("y",)
+    refused(model_bytes([node], {"x": [1, 1, 4]}, ["y", "places"]), "'m' (MaxPool)", "'places'")

@@ -57,6 +57,13 @@ def test_dropout_is_the_identity_and_its_mask_unknown() -> None:
         raised(Node("n", "Dropout", ("x",), ("m", "y")), 9)
 
 
+def test_dropout_of_training_is_refused() -> None:
+    node = Node("n", "Dropout", ("x", "r", "t"), ("y",))
+    assert raised(node, 13, {"t": np.array(False)}).nodes[0].op == "Identity"
+    with pytest.raises(InvalidInput, match="training_mode 1"):
+        raised(node, 13, {"t": np.array(True)})
+
+
 @pytest.mark.parametrize(
     ("attributes", "rule"), [({"spatial": 0}, "spatial 0"), ({"training_mode": 1}, "inference")]
 )

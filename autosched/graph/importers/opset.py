@@ -17,7 +17,7 @@ from autosched.errors import InvalidInput
 from autosched.graph.graph import Array, Draft, Node
 from autosched.graph.structure import describe
 
-NEWEST_OPSET = 25
+NEWEST_OPSET = 28
 
 ATTRIBUTES_TO_INPUTS: Mapping[str, tuple[int, tuple[str, ...]]] = {
     "Clip": (11, ("min", "max")),
@@ -196,6 +196,9 @@ def _two_dimensional(node: Node, draft: Draft) -> Raised:
 
 def _inference_dropout(node: Node, draft: Draft) -> Raised:
     """Dropout(x) -> Identity(x). The mask must be unused: it has no meaning in inference."""
+    training = node.inputs[2] if len(node.inputs) > 2 else ""
+    if training and any(_constant(node, training, "training_mode", draft)):
+        raise InvalidInput(f"{describe(node)} has training_mode 1: a graph is run for inference")
     mask = node.outputs[1] if len(node.outputs) > 1 else ""
     if mask and (mask in draft.outputs or any(mask in n.reads for n in draft.nodes)):
         raise InvalidInput(
