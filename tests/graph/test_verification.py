@@ -152,6 +152,7 @@ def test_weights_are_drawn_for_their_role() -> None:
     weights = random_weights(graph, np.random.default_rng(0))
     assert set(weights) == {"w", "v", "g", *"sbmu"}
     assert np.std(weights["v"]) == pytest.approx(np.sqrt(2 / 36), rel=0.2)
+    assert np.std(weights["g"]) == pytest.approx(np.sqrt(2 / 64), rel=0.2)
     assert weights["u"].min() >= 0.5
     assert weights["u"].max() <= 1.5
     assert {a.dtype for a in weights.values()} == {np.dtype(np.float32)}

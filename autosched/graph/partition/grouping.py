@@ -146,7 +146,7 @@ class _Walk:
         """Why a consumer of a group cannot be computed on its results while they are in registers."""
         form = self.form(node)
         if form.kind != "pointwise":
-            return f"the consumer is a {form.kind}, not pointwise"
+            return f"the consumer is a {form.kind}: it reads other elements than its own"
         if any(self.graph.types[t].shape != shape for t in node.makes):
             return "the consumer's result has another shape"
         if any(self.graph.types[t].shape != shape for t in form.operands if t in inside):

@@ -71,6 +71,9 @@ def _draw_for(tensor: str, graph: Graph) -> Draw | None:
 
 
 def _role(node: Node, tensor: str) -> Draw:
+    if node.op == "Gemm" and node.inputs.index(tensor) == 1:
+        summed = 1 if node.attributes.get("transB", 0) else 0
+        return _he(lambda shape: shape[summed])
     return ROLES.get((node.op, node.inputs.index(tensor)), ROLES.get((node.op, -1), _he_matrix))
 
 
@@ -96,7 +99,6 @@ ROLES: Mapping[tuple[str, int], Draw] = {
     ("Conv", 1): _he_filter,
     ("Conv", 2): _small,
     ("ConvTranspose", 1): _he(lambda shape: shape[0]),
-    ("Gemm", 1): _he(min),
     ("Gemm", 2): _small,
     ("MatMul", 0): _he_matrix,
     ("MatMul", 1): _he_matrix,
