@@ -32,3 +32,18 @@ def sketch_weights(n_sketches: int, live: Array, results: Results) -> Array:
             speed = OPTIMISM / (1 + len(mine))
         weights[sketch] = max(LEAST, speed**GREED)
     return weights
+
+
+def chosen(weights: Array, n: int, rng: np.random.Generator) -> Array:
+    """The weights with all but `n` sketches at 0: the heaviest three quarters of `n`, the rest drawn by weight."""
+    open_sketches = np.flatnonzero(weights)
+    if len(open_sketches) <= n:
+        return weights
+    order = open_sketches[np.argsort(-weights[open_sketches], kind="stable")]
+    first = n * 3 // 4
+    rest = order[first:]
+    drawn = rng.choice(rest, n - first, replace=False, p=weights[rest] / weights[rest].sum())
+    kept = np.zeros_like(weights)
+    for sketch in (*order[:first], *drawn):
+        kept[sketch] = weights[sketch]
+    return kept

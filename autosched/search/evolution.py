@@ -27,7 +27,7 @@ from autosched.features.population import Population, joined
 from autosched.features.space import Space
 from autosched.records.outcome import Outcome
 from autosched.records.store import HistoryRecord
-from autosched.search.bandit import sketch_weights
+from autosched.search.bandit import chosen, sketch_weights
 from autosched.search.learning import Learner
 from autosched.search.ledger import Results
 from autosched.search.picking import Basket
@@ -44,7 +44,7 @@ PRIOR_EXAMPLES = 24
 @dataclass(frozen=True)
 class EvolutionOptions:
     """Sizes of the populations and shares of a round. `kept`: share of a raw population that the analytic model lets
-    through; `refine_after`: results from which on `near_late` replaces `near_early`. `trees`, `threads`: of the learned model."""
+    through; `sketches`: how many are in one round; `refine_after`: results from which on `near_late` replaces `near_early`. `trees`, `threads`: of the learned model."""
 
     raw: int = 2048
     parents: int = 256
@@ -52,6 +52,7 @@ class EvolutionOptions:
     generations: int = 3
     kept: float = 0.3
     elites: int = 24
+    sketches: int = 10
     seeds: float = 0.5
     near_early: float = 0.25
     near_late: float = 0.5
@@ -174,21 +175,22 @@ class EvolutionaryPolicy(RandomPolicy):
         population, features, scores = self._evolve(results, model, rng)
         order = np.argsort(-scores, kind="stable")
         limit = max(1, int(np.ceil(self.options.most_of_a_class * basket.size)))
-        basket.fill(population, features, order, n, origin="evolved", most_of_a_class=limit)
+        n -= basket.fill(population, features, order, n, origin="evolved", most_of_a_class=limit)
+        basket.fill(population, features, order, n, origin="evolved")
 
     def _evolve(
         self, results: Results, model: RankingModel | None, rng: np.random.Generator
     ) -> tuple[Population, Array, Array]:
         """The last generation with everything that survived, its features and its scores."""
         o = self.options
-        weights = sketch_weights(len(self.space.sketches), self.live, results)
-        population = self._raw(weights, rng)
+        everything = sketch_weights(len(self.space.sketches), self.live, results)
+        weights = chosen(everything, o.sketches, rng)
+        population, features = self._raw(weights, rng)
         elites = self._elites(results)
-        features = self.space.features(population)
         scores = self._score(features, model)
         for _ in range(o.generations):
             parents = self._parents(population, scores, elites)
-            made = children(self.space, parents, o.offspring, rng, np.flatnonzero(weights > 0.3))
+            made = children(self.space, parents, o.offspring, rng, np.flatnonzero(weights))
             made = made.distinct()
             made = made.take(self.space.admissible(made))
             more = self.space.features(made)
@@ -199,13 +201,14 @@ class EvolutionaryPolicy(RandomPolicy):
             population, features, scores = population.take(kept), features[kept], scores[kept]
         return population, features, scores
 
-    def _raw(self, weights: Array, rng: np.random.Generator) -> Population:
+    def _raw(self, weights: Array, rng: np.random.Generator) -> tuple[Population, Array]:
         """Random candidates of all live sketches, without what the analytic model thinks least of."""
         o = self.options
         found = sample_each(self.space, shares(weights, o.raw), rng)
-        scores = analytic_scores(self.space.features(found))
-        kept = np.argsort(-scores, kind="stable")[: max(1, int(o.kept * len(found)))]
-        return found.take(np.sort(kept))
+        features = self.space.features(found)
+        order = np.argsort(-analytic_scores(features), kind="stable")
+        kept = np.sort(order[: max(1, int(o.kept * len(found)))])
+        return found.take(kept), features[kept]
 
     def _parents(self, population: Population, scores: Array, elites: Population) -> Population:
         """The best of the population, and the elites twice."""

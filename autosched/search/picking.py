@@ -16,8 +16,8 @@ from autosched.search.ledger import Catalogue
 from autosched.search.proposal import Proposal
 
 _SHAPE = [i for i, f in enumerate(FEATURES) if f.name in ("main.lanes", "main.vector_size")]
-MOST_LOOKED_AT = 20
-"""Rows looked at for each proposal asked for: bounds the work where most keys are taken."""
+MOST_KEYED = 12
+"""Concrete nests keyed for each proposal asked for: bounds the work where most keys are taken."""
 
 
 def structure_classes(
@@ -30,13 +30,15 @@ def structure_classes(
 
 @dataclass
 class Basket:
-    """Collects proposals of one round; `taken` are the keys that are spoken for, grown as proposals are added."""
+    """Collects proposals of one round; `taken` are the keys that are spoken for, grown as proposals are added. Candidates
+    that look the same to the model are taken for the same until the space must be gone through to its end."""
 
     catalogue: Catalogue
     size: int
     taken: set[str]
     proposals: list[Proposal] = field(default_factory=list)
     classes: Counter[tuple[int, ...]] = field(default_factory=Counter)
+    looks: set[bytes] = field(default_factory=set)
 
     @property
     def missing(self) -> int:
@@ -55,21 +57,23 @@ class Basket:
     ) -> int:
         """Adds up to `n` candidates in the given order of rows; how many were added. `exhaustive`: looks at all."""
         wanted = min(n, self.missing)
-        added = 0
-        limit = MOST_LOOKED_AT * max(n, 4)
+        added = keyed = 0
         kinds = structure_classes(population, features)
-        for looked, row in enumerate(order):
-            if added >= wanted or (looked >= limit and not exhaustive):
+        for row in map(int, order):
+            if added >= wanted or (keyed >= MOST_KEYED * max(n, 4) and not exhaustive):
                 break
-            kind = kinds[int(row)]
-            if most_of_a_class is not None and self.classes[kind] >= most_of_a_class:
+            row_bytes = features[row].tobytes()
+            full = most_of_a_class is not None and self.classes[kinds[row]] >= most_of_a_class
+            if full or (row_bytes in self.looks and not exhaustive):
                 continue
-            candidate = self.catalogue.candidate(population, int(row))
+            self.looks.add(row_bytes)
+            candidate = self.catalogue.candidate(population, row)
+            keyed += 1
             if candidate.key in self.taken:
                 continue
             self.taken.add(candidate.key)
-            self.classes[kind] += 1
-            values = tuple(float(x) for x in features[int(row)])
+            self.classes[kinds[row]] += 1
+            values = tuple(float(x) for x in features[row])
             self.proposals.append(Proposal(candidate, values, schema(), origin))
             added += 1
         return added
