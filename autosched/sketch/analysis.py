@@ -20,11 +20,16 @@ def stage_symbols(stage: Stage) -> frozenset[Int]:
 
 @lru_cache(maxsize=4096)
 def has_reuse(stage: Stage) -> bool:
-    """A reduction in which some operand leaves out a spatial axis (of extent over 1): its elements are used again."""
+    """A reduction in which some operand leaves out a spatial axis (of extent over 1): its elements are used again.
+    The chunks of a split reduction, whose number is a decision, are no such axis."""
     if not stage.is_reduction:
         return False
-    spatial = {a.symbol for a in stage.axes if not _is_one(a.extent)}
+    spatial = {a.symbol for a in stage.axes if not (_is_one(a.extent) or _is_decided(a.extent))}
     return any(spatial - index_symbols(operand) for operand in operands(stage))
+
+
+def _is_decided(extent: Int) -> bool:
+    return any(s.kind == "decision" for s in symbols(extent))
 
 
 def _is_one(extent: Int) -> bool:

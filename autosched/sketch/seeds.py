@@ -29,6 +29,8 @@ from autosched.te.workload import Stage
 MOST_BLOCKS = 3
 TASKS_PER_THREAD = (4, 2, 16)
 MOST_SEEDS = 24
+MOST_LOWERED = 48
+MOST_REPAIRS = 56
 
 
 def seeds(lowered: Lowered, plan: Plan, target: Target) -> tuple[Values, ...]:
@@ -199,28 +201,28 @@ def _as_units(
 def repaired(
     values: dict[str, int], decisions: tuple[Decision, ...], constraints: tuple[Int, ...]
 ) -> Values | None:
-    """Lower the largest decisions of broken constraints step by step until all hold."""
+    """Legal values near a draft: the largest decisions of a broken constraint are lowered step by step; where that
+    leads nowhere, single decisions are set to what breaks fewest constraints."""
     values = {d.name: values.get(d.name, d.domain[0]) for d in decisions}
     by_symbol = {d.symbol: d for d in decisions}
-    for _ in range(64):
-        environment = {d.symbol: values[d.name] for d in decisions}
-        broken = [c for c in constraints if not evaluate(c, environment)]
+    for step in range(MOST_REPAIRS):
+        broken = _broken(values, decisions, constraints)
         if not broken:
-            return dict(values)
-        smaller = list(_smaller(broken[0], by_symbol, values))
-        if not smaller:
-            return None
-        name, value = max(smaller, key=lambda pair: values[pair[0]])
-        values[name] = value
+            return values
+        inside = [by_symbol[s] for s in sorted(symbols(broken[0]), key=lambda s: s.name)]
+        lower = [d for d in inside if values[d.name] > d.domain[0]]
+        if lower and step < MOST_LOWERED:
+            largest_one = max(lower, key=lambda d: values[d.name])
+            below = [v for v in largest_one.domain if v < values[largest_one.name]]
+            values[largest_one.name] = below[-1]
+        else:
+            changed = [{**values, d.name: v} for d in inside for v in d.domain]
+            values = min(changed, key=lambda c: len(_broken(c, decisions, constraints)))
     return None
 
 
-def _smaller(
-    constraint: Int, by_symbol: Mapping[Int, Decision], values: Mapping[str, int]
-) -> Iterator[tuple[str, int]]:
-    """The next smaller value of each decision in a constraint."""
-    for found in sorted(symbols(constraint), key=lambda s: s.name):
-        decision = by_symbol[found]
-        below = [v for v in decision.domain if v < values[decision.name]]
-        if below:
-            yield decision.name, below[-1]
+def _broken(
+    values: Mapping[str, int], decisions: tuple[Decision, ...], constraints: tuple[Int, ...]
+) -> list[Int]:
+    environment = {d.symbol: values[d.name] for d in decisions}
+    return [c for c in constraints if not evaluate(c, environment)]

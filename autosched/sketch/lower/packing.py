@@ -81,13 +81,13 @@ def spatial_part(tiling: SpatialTiling, axis: Int, position: str) -> Part:
 
 
 def reduce_part(tiling: ReduceTiling, axis: Int, position: str) -> Part:
-    """What of a reduction axis varies inside a position; a vector reduction is never packed."""
-    if position == "reduce":
+    """What of a reduction axis varies inside a position; a vector reduction is one tile."""
+    if position == "reduce" and not tiling.is_vector:
         loop = tiling.inner_loop()
         start = tiling.base + tiling.outer_var * tiling.tile
         count, unit = loop.count, tiling.inner_var
         return Part(axis, start, unit, loop.extent, loop.limit, count, ONE, ZERO, tiling.total)
-    if position == "task":
+    if position in ("task", "reduce"):
         count = Count(tiling.total, ceil_div(tiling.total, tiling.extent))
         start, unit, extent, left = tiling.base, tiling.local, tiling.extent, tiling.left
         return Part(axis, start, unit, extent, left, count, ONE, ZERO, tiling.total)
@@ -192,8 +192,15 @@ def _span(expression: Int, parts: Mapping[Int, Part]) -> tuple[Int, Int]:
     low = as_int(constant)
     for atom, factor in terms.items():
         width = width + _reach(atom, parts) * abs(factor)
-        low = low + substitute(atom, at_start if factor > 0 else at_end) * factor
+        low = low + _least(atom, at_start if factor > 0 else at_end, parts) * factor
     return low, width
+
+
+def _least(atom: Int, at: Mapping[Int, Int], parts: Mapping[Int, Part]) -> Int:
+    """The value of an atom at an end of every part; a remainder may be anything from 0 on."""
+    if atom.op == "mod" and symbols(atom) & set(parts):
+        return ZERO
+    return substitute(atom, at)
 
 
 def _reach(atom: Int, parts: Mapping[Int, Part]) -> Int:

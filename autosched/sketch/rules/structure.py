@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice, product
+from math import prod
 
 from autosched.sketch.analysis import (
     has_reuse,
@@ -15,9 +16,16 @@ from autosched.sketch.analysis import (
     phase_axes,
     single_load,
 )
+from autosched.sketch.lower.space import largest
 from autosched.sketch.plan import Pack, StagePlan
 from autosched.te.expr import Expr, index_symbols, loads
 from autosched.te.workload import Axis, Stage, Tensor
+
+NARROW = 16
+"""An axis below this extent wastes vector lanes."""
+
+FEW_USES = 4
+"""An operand used no more often than this is streamed: packing it would cost as much as using it."""
 
 MOST_STRUCTURES = 32
 """Structures of one stage; the first are those that most often win."""
@@ -58,8 +66,9 @@ def plain_vectors(stage: Stage) -> list[str]:
 
 
 def reuse_vectors(stage: Stage) -> list[str]:
-    """Vector axes of a stage with reuse: the axis that is contiguous in the result, and those along which an operand
-    varies that can be laid out by packing it."""
+    """Vector axes of a stage with reuse, best guess first: the contiguous axis of the result, unless it is narrow and
+    another is long; an axis of a constant operand, which can be laid out along it; a reduction axis along which an
+    operand that is hardly used again is contiguous (a matrix times a vector)."""
     phases = phase_axes(stage)
     axes = [a for a in stage.axes if _is_wide(a) and a.symbol not in phases]
     if not axes:
@@ -69,8 +78,24 @@ def reuse_vectors(stage: Stage) -> list[str]:
         for a in axes
         if any(is_constant(o) and a.symbol in index_symbols(o) for o in operands(stage))
     ]
-    chosen = [axes[-1], *[a for a in constant if a is not axes[-1]][-1:]]
-    return [a.name for a in chosen]
+    chosen = [*streamed_reductions(stage), axes[-1].name, *(a.name for a in constant[-1:])]
+    if largest(axes[-1].extent) < NARROW:
+        chosen.insert(0, max(axes, key=lambda a: largest(a.extent)).name)
+    return list(dict.fromkeys(chosen))
+
+
+def streamed_reductions(stage: Stage) -> list[str]:
+    """Reduction axes along which a run-time operand is contiguous that few results share."""
+    found = []
+    for operand in operands(stage):
+        load, used = single_load(operand), index_symbols(operand)
+        sharing = prod(largest(a.extent) for a in stage.axes if a.symbol not in used)
+        if load is None or is_constant(operand) or sharing > FEW_USES:
+            continue
+        found += [
+            a.name for a in stage.reduce_axes if _is_wide(a) and has_unit_stride(load, a.symbol)
+        ]
+    return found
 
 
 def _is_wide(axis: Axis) -> bool:
@@ -97,10 +122,13 @@ def pack_choices(stage: Stage, number: int, vector: str) -> list[Pack]:
     used = index_symbols(operand)
     if not used or _reads_stage(operand):
         return [Pack(number, "none")]
+    along_reduction = any(a.name == vector for a in stage.reduce_axes)
     if is_constant(operand):
-        return [Pack(number, "prepare")]
+        return [Pack(number, "none" if along_reduction else "prepare")]
     if is_strided(operand) or is_guarded(operand):
         return _patch_choices(number, operand)
+    if along_reduction:
+        return [Pack(number, "none")]
     along = next((a.symbol for a in stage.axes if a.name == vector), None)
     load = single_load(operand)
     if along is not None and along in used:
