@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import psutil
 
 from autosched.errors import InvalidInput
 from autosched.graph.graph import TensorType
@@ -10,17 +12,22 @@ from autosched.graph.graph import TensorType
 MAX_DIMENSION = (1 << 63) - 1
 
 
+def machine_memory() -> int:
+    """Bytes of physical memory of this machine."""
+    return int(psutil.virtual_memory().total)
+
+
 @dataclass(frozen=True)
 class ImportLimits:
-    """`file_bytes` of the file; `nodes`; `tensor_bytes` of any one tensor, and of what one node reads and writes
-    together; `folded_bytes` of all constants computed while importing; `eager_bytes` of a constant computed while
-    shapes are inferred (it may be the shape of another tensor); `operations`: expressions evaluated for one node, and
-    for one that is folded."""
+    """`file_bytes` of the file; `nodes`; dimensions (`rank`) of a tensor; `tensor_bytes` of any one tensor, and of what
+    one node reads and writes together (by default the memory of this machine); `folded_bytes` of all constants computed
+    by folding; `eager_bytes` of a constant computed while shapes are inferred (it may be the shape of another tensor);
+    expressions evaluated for one node (`operations`), and for one that is folded (`folded_operations`)."""
 
     file_bytes: int = 1 << 31
     nodes: int = 100_000
     rank: int = 16
-    tensor_bytes: int = 1 << 36
+    tensor_bytes: int = field(default_factory=machine_memory)
     folded_bytes: int = 1 << 31
     eager_bytes: int = 1 << 16
     operations: int = 1 << 53

@@ -72,7 +72,7 @@ BROKEN: dict[str, tuple[Any, list[str]]] = {
     ),
     "dynamic dimension": (
         {"inputs": [{"name": "x", "dtype": "float32", "shape": ["batch"]}]},
-        ["/inputs/0/shape/0"],
+        ["/inputs/0/shape/0", "'batch'", "dynamic", "number"],
     ),
     "dtype": ({"inputs": [{"name": "x", "dtype": "complex64", "shape": [1]}]}, ["dtype"]),
     "short data": (

@@ -27,6 +27,7 @@ from autosched.ops import OPS
 from autosched.te.dtype import is_float, numpy_dtype
 
 SHOWN_ERRORS = 5
+SHOWN_CHARACTERS = 60
 
 
 def import_json(data: bytes | str, *, limits: ImportLimits = DEFAULT_LIMITS) -> Graph:
@@ -61,10 +62,19 @@ def json_schema() -> dict[str, Any]:
 
 def _problem(error: ValidationError) -> str:
     details = error.errors(include_url=False, include_context=False)
-    lines = [f"  /{'/'.join(map(str, e['loc']))}: {e['msg']}" for e in details[:SHOWN_ERRORS]]
+    lines = [f"  {_detail(e['loc'], e['input'], e['msg'])}" for e in details[:SHOWN_ERRORS]]
     if len(details) > SHOWN_ERRORS:
         lines.append(f"  and {len(details) - SHOWN_ERRORS} more")
     return "graph.json does not have its form:\n" + "\n".join(lines)
+
+
+def _detail(where: tuple[int | str, ...], value: Any, rule: str) -> str:
+    """Pointer, value and rule of one error; a dimension that is no number is asked for as one."""
+    shown = repr(value)
+    shown = shown if len(shown) <= SHOWN_CHARACTERS else f"{shown[:SHOWN_CHARACTERS]}..."
+    if "shape" in where and isinstance(value, str | None):
+        rule = "the dimension is dynamic; give every dimension as a number"
+    return f"/{'/'.join(map(str, where))} is {shown}: {rule}"
 
 
 def _draft(document: GraphDocument, limits: ImportLimits) -> Draft:
