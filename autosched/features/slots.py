@@ -34,7 +34,7 @@ from autosched.te.integer import Int, evaluate
 POSITIONS = 8
 CACHES = ("l1", "l2", "l3")
 ROLES = ("input", "packed", "output", "workspace", "local")
-ENTRY_CYCLES = 0.6
+ENTRY_CYCLES = 0.2
 REGION_CYCLES = 6000.0
 
 _MAIN = [
@@ -283,8 +283,7 @@ class SketchSlots:
             self._set("operations", **{name: graph.total(counts)})
 
     def _cycles(self, statement: StatementColumns) -> Column:
-        overhead = ENTRY_CYCLES / unroll(self.graph, statement.statement)
-        return statement.entries * (statement.cycles_per_entry() + overhead)
+        return statement.entries * (statement.cycles_per_entry() + ENTRY_CYCLES)
 
     def _span_cycles(self) -> Column:
         """Issue cycles on the busiest thread, region after region."""

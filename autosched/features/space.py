@@ -43,7 +43,7 @@ class Limits:
     scratch_bytes: float | None = None
     workspace_bytes: float = float(1 << 30)
     packed_bytes: float = float(4 << 30)
-    code: float = 6000.0
+    code: float = 1000.0
     register_share: float = 4.0
 
     def of(self, target: Target) -> dict[str, float]:

@@ -16,6 +16,8 @@ from autosched.te.integer import Int, product, symbols
 
 LATENCY_CYCLES = 4.0
 LOAD_CYCLES = 0.5
+ISSUE_WIDTH = 5.0
+LOOP_INSTRUCTIONS = 3.0
 STORE_CYCLES = 1.0
 SPILL_CYCLES = 2.0
 SPILL_LATENCY = 2.0
@@ -154,12 +156,15 @@ class StatementColumns:
         return total
 
     def cycles_per_entry(self) -> Column:
-        """Issue cycles of one entry: the larger of arithmetic, memory instructions and the dependent chain."""
+        """Issue cycles of one entry: the largest of arithmetic, memory instructions, the width of the front end (loop
+        control shares it) and the dependent chain."""
         graph = self.graph
         work = self.instructions / graph.maximum(self.entries, 1e-9)
         arithmetic = work * element_cycles(self.statement)
         memory = self.loads.total * LOAD_CYCLES + self.stores * STORE_CYCLES
-        cycles = graph.maximum(arithmetic, memory)
+        control = LOOP_INSTRUCTIONS / unroll(graph, self.statement)
+        issued = (work + self.loads.total + self.stores + control) / ISSUE_WIDTH
+        cycles = graph.maximum(graph.maximum(arithmetic, memory), issued)
         if isinstance(self.statement.node, (Reduce, Fold)):
             cycles = graph.maximum(cycles, LATENCY_CYCLES)
         return cycles

@@ -13,6 +13,9 @@ MOST_LIVE = 16
 """Sketches a search keeps; a sketch costs a compilation of its columns, and numbers decide more than structure."""
 
 
+UNROLLS = (4, 2, 1)
+
+
 def live_sketches(space: Space, most: int = MOST_LIVE) -> Array:
     """At most `most` sketches, evenly over the order of the rules' preference, the first always."""
     n = len(space.sketches)
@@ -20,13 +23,30 @@ def live_sketches(space: Space, most: int = MOST_LIVE) -> Array:
 
 
 def ranked_seeds(space: Space, sketches: Array | None = None) -> tuple[Population, Array]:
-    """Legal seeds, best first, with their estimated cycles."""
+    """Legal seeds and their less unrolled variants, best first, with their estimated cycles."""
     numbers = range(len(space.sketches)) if sketches is None else [int(s) for s in sketches]
-    seeds = joined([space.seeds(s) for s in numbers], len(space.names)).distinct()
+    parts = [variant for s in numbers for variant in _less_unrolled(space, s)]
+    seeds = joined(parts, len(space.names)).distinct()
     seeds = seeds.take(space.admissible(seeds))
     cycles = estimated_cycles(space.features(seeds))
     order = np.argsort(cycles, kind="stable")
     return seeds.take(order), cycles[order]
+
+
+def _less_unrolled(space: Space, sketch: int) -> list[Population]:
+    """The seeds as they are, and with every unroll decision (named `.u`) cut to 4, 2 and 1: a long text costs more to
+    compile than it gains where the register block is large."""
+    seeds = space.seeds(sketch)
+    unrolled = [name for name in space.domains[sketch] if name.endswith(".u")]
+    found = [seeds]
+    for most in UNROLLS if unrolled else ():
+        values = seeds.values.copy()
+        for name in unrolled:
+            domain, column = space.domains[sketch][name], space.position(name)
+            allowed = domain[: max(1, int(np.searchsorted(domain, most, side="right")))]
+            values[:, column] = np.minimum(values[:, column], allowed[-1])
+        found.append(Population(seeds.sketch, values))
+    return found
 
 
 def first_of_each(population: Population) -> Array:
