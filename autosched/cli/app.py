@@ -6,7 +6,6 @@ import signal
 import sys
 from types import FrameType
 
-import click
 import typer
 
 from autosched.cli.bench import bench
@@ -23,6 +22,9 @@ from autosched.cli.trial import trial
 from autosched.cli.tune import tune
 from autosched.cli.verify import verify
 from autosched.errors import AutoschedError, InvalidInput
+
+USAGE_ERRORS: type[Exception] = typer.BadParameter.__mro__[2]
+"""What every error of usage is; typer keeps it under a private name, between its parameter errors and Exception."""
 
 DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -49,8 +51,8 @@ def run_command(arguments: list[str]) -> int:
     """The exit status of one command; a bug of ours still shows its traceback."""
     try:
         status = app(arguments, prog_name="autosched", standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
+    except USAGE_ERRORS as error:
+        error.show()  # type: ignore[attr-defined]
         return BAD_INPUT
     except InvalidInput as error:
         print_error(str(error))
@@ -58,7 +60,7 @@ def run_command(arguments: list[str]) -> int:
     except AutoschedError as error:
         print_error(str(error))
         return FAILED
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     return status if isinstance(status, int) else DONE
 

@@ -2,21 +2,88 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
 import typer
 
 from autosched.cli import options
 from autosched.cli.output import OUT
 
 db = typer.Typer(help="The database of results.", no_args_is_help=True)
+File = Annotated[Path, typer.Argument(metavar="FILE", help="JSON lines, one record a line.")]
 
 
 @db.command()
 def upgrade(db: options.Database = None) -> int:
     """Bring the database to the current schema; one that does not exist is made."""
+    from autosched.db.upgrade import upgrade as run
+
+    OUT.print(f"the schema is at version {run(db)}", markup=False)
+    return 0
+
+
+@db.command()
+def stats(db: options.Database = None, as_json: options.Json = False) -> int:
+    """Say what the database holds, in numbers."""
+    from autosched.db.stats import stats as run
     from autosched.entry.best import open_store
 
     with open_store(db) as store:
-        OUT.print(
-            f"{store.engine.url.render_as_string(hide_password=True)} is up to date", markup=False
-        )
+        found = run(store).to_json()
+    if as_json:
+        print(json.dumps(found, indent=2))
+        return 0
+    for name, value in found.items():
+        OUT.print(f"{name:<16}{_text(value)}", markup=False)
     return 0
+
+
+@db.command("export")
+def export(file: File, db: options.Database = None) -> int:
+    """Write every finished record to a file."""
+    from autosched.db.exporting import export_file
+    from autosched.entry.best import open_store
+
+    with open_store(db) as store:
+        OUT.print(f"{file}: {_text(export_file(store, file))}", markup=False)
+    return 0
+
+
+@db.command("import")
+def import_(file: File, db: options.Database = None) -> int:
+    """Take in what `export` wrote; what is there already stays as it is."""
+    from autosched.db.importing import import_file
+    from autosched.entry.best import open_store
+
+    with open_store(db) as store:
+        OUT.print(f"new: {_text(import_file(store, file))}", markup=False)
+    return 0
+
+
+@db.command()
+def prune(
+    days: Annotated[
+        int, typer.Option("--days", min=0, help="Forget trials closed longer ago than this.")
+    ],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
+    db: options.Database = None,
+) -> int:
+    """Forget old trials that no winner, unfinished job or comparison needs."""
+    from autosched.db.prune import prune as run
+    from autosched.entry.best import open_store
+
+    with open_store(db) as store:
+        gone = run(store, datetime.now(UTC) - timedelta(days=days), dry_run=dry_run)
+    verb = "would be forgotten" if dry_run else "forgotten"
+    OUT.print(f"{gone.trials} trials and {gone.measurements} measurements {verb}")
+    return 0
+
+
+def _text(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{n} {k}" for k, n in value.items()) or "nothing"
+    return "-" if value is None else str(value)

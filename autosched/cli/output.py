@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Table
 
-OUT = Console(highlight=False, soft_wrap=True)
+FILE_WIDTH = 160
+"""Columns of a table that is written to a file or a pipe."""
+
+OUT = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else FILE_WIDTH)
 ERR = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
