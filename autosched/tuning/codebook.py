@@ -6,9 +6,10 @@ workload, and every value one of the sketch's domain, before any text is generat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import overload
 
 from autosched.codegen.kernel import Kernel
 from autosched.errors import InvalidInput
@@ -62,6 +63,10 @@ class Codebook:
             raise InvalidInput(f"candidate {candidate.key}: {error}") from None
         return self.generate(sketch.nest, environment, self.target, KERNEL_NAME)
 
+    def kernels(self, candidates: Sequence[Candidate]) -> Sequence[Kernel]:
+        """The texts of several candidates, each generated when it is first looked at."""
+        return _Texts(self, candidates)
+
     def __contains__(self, candidate: Candidate) -> bool:
         sketch = self.by_structure.get(candidate.structure_key)
         if sketch is None:
@@ -71,6 +76,30 @@ class Codebook:
         except ValueError:
             return False
         return True
+
+
+class _Texts(Sequence[Kernel]):
+    """A list of kernels whose elements are made on demand and kept."""
+
+    def __init__(self, codebook: Codebook, candidates: Sequence[Candidate]) -> None:
+        self._codebook = codebook
+        self._candidates = candidates
+        self._made: dict[int, Kernel] = {}
+
+    def __len__(self) -> int:
+        return len(self._candidates)
+
+    @overload
+    def __getitem__(self, index: int) -> Kernel: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Kernel]: ...
+    def __getitem__(self, index: int | slice) -> Kernel | Sequence[Kernel]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        number = range(len(self))[index]
+        if number not in self._made:
+            self._made[number] = self._codebook.kernel(self._candidates[number])
+        return self._made[number]
 
 
 KERNEL_NAME = "kernel"

@@ -71,14 +71,16 @@ class Confirming:
         return _each_once(found, trial_id(task.id, 0))
 
     def _built(self, task: Task) -> dict[str, Artefact]:
+        """The contenders' artefacts in order of precedence; what a round has built is not built again."""
         contenders = self._contenders(task)
+        known = dict(task.artefacts)
+        missing = [c.candidate for c in contenders if c.candidate.key not in known]
         with self.clock.phase("build"):
-            builds = self.builder.build([task.codebook.kernel(c.candidate) for c in contenders])
-        return {
-            c.trial_id: b.artefact
-            for c, b in zip(contenders, builds, strict=True)
-            if b.artefact is not None
-        }
+            builds = self.builder.build(task.codebook.kernels(missing))
+        for candidate, build in zip(missing, builds, strict=True):
+            if build.artefact is not None:
+                known[candidate.key] = build.artefact
+        return {c.trial_id: known[c.candidate.key] for c in contenders if c.candidate.key in known}
 
     def _timings(self, task: Task, built: dict[str, Artefact]) -> dict[str, Timing]:
         policy = TimingPolicy(threads=self.spec.threads)

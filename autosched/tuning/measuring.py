@@ -1,7 +1,7 @@
 """A committed round to closed trials: generate, build in parallel, then time one after the other.
 
-Builds end before timing begins, so that no compiler runs on the cores that are being measured. Each trial is closed in
-the store as it ends: a kill loses at most the one that was running.
+Texts are generated while earlier ones compile; builds end before timing begins, so that no compiler runs on the cores
+that are being measured. Each trial is closed in the store as it ends: a kill loses at most the one that was running.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ class Measuring:
             builds = self.build(task, trials)
         for trial, build in zip(trials, builds, strict=True):
             self._close(task, trial, self._measurement(task, build))
+            if build.artefact is not None:
+                task.keep_artefact(trial, build.artefact)
 
     def build(self, task: Task, trials: Sequence[Trial]) -> list[BuildResult]:
         """A build a trial, in order."""
-        return self.builder.build([task.codebook.kernel(t.candidate) for t in trials])
+        return self.builder.build(task.codebook.kernels([t.candidate for t in trials]))
 
     def _measurement(self, task: Task, build: BuildResult) -> Measurement:
         if build.artefact is None:

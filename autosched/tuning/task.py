@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from autosched.measure.protocol import Check
+from autosched.measure.protocol import Artefact, Check
 from autosched.records.record import Timing, Trial
 from autosched.records.store import BestRecord, TaskSpec
 from autosched.search.proposal import Policy
@@ -42,9 +42,13 @@ class Confirmed:
     best: Timing
 
 
+KEPT_ARTEFACTS = 4
+
+
 @dataclass(eq=False)
 class Task:
-    """`trials` mirrors the store; `confirmed_at` is the budget spent at the last side-by-side run."""
+    """`trials` mirrors the store; `confirmed_at` is the budget spent at the last side-by-side run; `artefacts` keeps
+    the builds of those that may contend in the next one, by candidate key."""
 
     id: str
     subject: Subject
@@ -56,6 +60,7 @@ class Task:
     confirmed_at: int = -1
     standing: BestRecord | None = None
     exhausted: bool = False
+    artefacts: dict[str, Artefact] = field(default_factory=dict, repr=False)
 
     @cached_property
     def check(self) -> Check:
@@ -86,6 +91,13 @@ class Task:
 
     def record(self, trial: Trial) -> None:
         self.trials[trial.number] = trial
+
+    def keep_artefact(self, trial: Trial, artefact: Artefact) -> None:
+        """Keeps the build of a trial as long as it may contend."""
+        self.artefacts[trial.candidate.key] = artefact
+        likely = progress.contenders(self.trials.values(), KEPT_ARTEFACTS)
+        keys = {t.candidate.key for t in (*likely, self.trials.get(0)) if t is not None}
+        self.artefacts = {k: a for k, a in self.artefacts.items() if k in keys}
 
     def progress(self, *, relative: bool) -> Progress:
         """What the division of the budget reads; `relative` counts times in units of the first valid one."""
