@@ -1,16 +1,9 @@
-"""A nest as text: to read, symbolic or at given decisions, and as the key of the code it stands for.
-
-`nest_text(nest)` shows what a sketch lowered to; `nest_text(nest, env)` what a candidate is: loops of one iteration are
-gone, bounds and guards folded. `concrete_digest(nest, env)` hashes the latter with variables and buffers numbered in
-order of appearance and flat addresses, so that two candidates with the same code have one key, whatever their sketch:
-
-    for i1 in range(1): for j in range(8): acc[i1, j] = 0   and   for j0 in range(8): t[j0] = 0
- -> for v0 < 8: b0[v0] = 0
+"""A nest as text to read: `nest_text(nest)` shows what a sketch lowered to, `nest_text(nest, env)` what a candidate is,
+loops of one iteration gone, bounds and guards folded.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,8 +31,6 @@ from autosched.te.expr import Binary, Cast, Const, Expr, Index, Load, Select, Un
 from autosched.te.integer import OPERATIONS, Int, as_int, to_text
 from autosched.te.interval import linear
 
-KEY_VERSION = "n1"
-
 INFIX = {
     "add": "+",
     "sub": "-",
@@ -57,23 +48,13 @@ def nest_text(nest: Nest, env: Mapping[Int, int] | None = None) -> str:
     return "\n".join(_Printer(env).nest(nest)) + "\n"
 
 
-def concrete_digest(nest: Nest, env: Mapping[Int, int]) -> str:
-    """Key of the code that the nest stands for at these decisions and sizes."""
-    text = "\n".join(_Printer(env, canonical=True).nest(nest))
-    return f"{KEY_VERSION}-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
-
-
 @dataclass(eq=False)
 class _Printer:
     """Prints with every known symbol replaced and, if any is known, everything folded."""
 
     env: Mapping[Int, int] | None
-    canonical: bool = False
     lines: list[str] = field(default_factory=list)
-    names: dict[Int, str] = field(default_factory=dict)
-    buffers: dict[Buffer, str] = field(default_factory=dict)
     depth: int = 0
-    bound_variables: int = 0
 
     def __post_init__(self) -> None:
         self.concrete = Concrete(self.env or {})
@@ -85,28 +66,12 @@ class _Printer:
         return expression if self.env is None else self.concrete.known(expression)
 
     def integer(self, expression: Int) -> str:
-        found = self.known(expression)
-        return self.ordered(found) if self.canonical else _readable(found)
-
-    def ordered(self, expression: Int) -> str:
-        """Text that does not depend on the order of a sum."""
-        if expression.is_constant:
-            return str(expression.value)
-        if expression.is_symbol:
-            return self.names.get(expression, expression.name)
-        if expression.op in ("add", "mul"):
-            terms, constant = linear(expression)
-            if len(terms) != 1 or constant or expression not in terms:
-                parts = sorted(f"{self.ordered(atom)}*{f}" for atom, f in terms.items())
-                return "+".join([*parts, str(constant)])
-        arguments = ",".join(self.ordered(a) for a in expression.args)
-        return f"{expression.op}({arguments})"
+        return _readable(self.known(expression))
 
     def bind(self, var: Int, extent: Int) -> None:
-        """Opens a variable over [0, extent): numbered, with its range."""
-        if self.env is not None and self.concrete.bind(var, extent) > 1:
-            self.bound_variables += 1
-            self.names[var] = f"v{self.bound_variables}"
+        """Opens a variable over [0, extent)."""
+        if self.env is not None:
+            self.concrete.bind(var, extent)
 
     def vanishes(self, limit: Int) -> bool:
         """Whether a loop is known to run exactly once."""
@@ -114,18 +79,8 @@ class _Printer:
 
     # scalars
 
-    def buffer(self, buffer: Buffer) -> str:
-        if not self.canonical:
-            return buffer.name
-        return self.buffers.setdefault(buffer, f"b{len(self.buffers)}")
-
     def element(self, buffer: Buffer, indices: tuple[Int, ...]) -> str:
-        if not self.canonical:
-            return f"{buffer.name}[{', '.join(self.integer(i) for i in indices)}]"
-        address = as_int(0)
-        for index, stride in zip(indices, buffer.strides, strict=True):
-            address = address + self.known(index) * self.known(stride)
-        return f"{self.buffer(buffer)}[{self.ordered(self.known(address))}]"
+        return f"{buffer.name}[{', '.join(self.integer(i) for i in indices)}]"
 
     def scalar(self, expression: Expr) -> str:
         match expression:
@@ -134,7 +89,7 @@ class _Printer:
             case Load(source, indices):
                 return self.element(source, indices)  # type: ignore[arg-type]
             case Const(value, _):
-                return expr_text(expression) if self.canonical else _number(value)
+                return _number(value)
             case Cast(dtype, a):
                 return f"{dtype}({self.scalar(a)})"
             case Select(which, a, b):
@@ -164,8 +119,7 @@ class _Printer:
             PRINT[type(node)](self, node)
 
     def nest(self, nest: Nest) -> list[str]:
-        if not self.canonical:
-            self.line(f"nest {nest.name}")
+        self.line(f"nest {nest.name}")
         kinds = ("inputs", "outputs", "packed", "workspaces")
         for kind in kinds:
             for buffer in getattr(nest, kind):
@@ -176,15 +130,12 @@ class _Printer:
         return self.lines
 
     def declaration(self, buffer: Buffer) -> str:
-        if self.canonical:
-            elements = self.integer(buffer.elements)
-            return f"{self.buffer(buffer)} {buffer.dtype} {elements} {buffer.scope}"
         shape = ", ".join(self.integer(e) for e in buffer.shape)
         pad = "" if buffer.pad is as_int(0) else f" pad {self.integer(buffer.pad)}"
         return f"{buffer.name}: {buffer.dtype}[{shape}] {buffer.scope}{pad}"
 
     def region(self, kind: str, region: Region) -> None:
-        self.line(kind if self.canonical else f"{kind} {region.name}")
+        self.line(f"{kind} {region.name}")
         self.depth += 1
         before = self.depth
         for loop in region.loops:
@@ -200,7 +151,7 @@ class _Printer:
         name = self.integer(loop.var)
         limit, extent = self.integer(loop.limit), self.integer(loop.extent)
         text = f"{word if loop.kind == 'serial' else loop.kind} {name} < {limit}"
-        if limit != extent and not self.canonical:
+        if limit != extent:
             text += f" (at most {extent})"
         for what, value in (("unroll", loop.unroll), ("peel", loop.peel), ("stages", loop.stages)):
             if value is not None and self.integer(value) not in ("1", limit):
@@ -249,21 +200,16 @@ class _Printer:
     def targets(self, buffers: tuple[Buffer, ...], indices: tuple[Int, ...]) -> str:
         return ", ".join(self.element(b, indices) for b in buffers)
 
-    def combiner(self, node: Reduce | Fold, dtypes: tuple[str, ...]) -> str:
-        return node.combiner.text(dtypes) if self.canonical else node.combiner.name
-
     def reduce(self, node: Reduce) -> None:
-        name = self.combiner(node, tuple(v.dtype for v in node.values))
         values = ", ".join(self.scalar(v) for v in node.values)
-        self.line(f"{self.targets(node.buffers, node.indices)} {name}= {values}")
+        self.line(f"{self.targets(node.buffers, node.indices)} {node.combiner.name}= {values}")
 
     def fold_lanes(self, node: Fold) -> None:
-        name = self.combiner(node, tuple(b.dtype for b in node.sources))
         self.bind(node.lane, node.size)
         sources = self.targets(node.sources, node.source_indices)
         over = f"{self.integer(node.lane)} < {self.integer(node.size)} {node.over}"
         targets = self.targets(node.buffers, node.indices)
-        self.line(f"{targets} = {name} of {sources} over {over}")
+        self.line(f"{targets} = {node.combiner.name} of {sources} over {over}")
 
     def copy(self, node: Copy) -> None:
         for axis in node.axes:

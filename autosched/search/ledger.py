@@ -10,7 +10,7 @@ import numpy as np
 from autosched.features.columns import Array
 from autosched.features.population import Population, joined, row_of
 from autosched.features.space import Space
-from autosched.nest.printer import concrete_digest
+from autosched.nest.digest import concrete_digest
 from autosched.records.outcome import REPEATABLE, Outcome
 from autosched.records.record import Candidate, Trial
 

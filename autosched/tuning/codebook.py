@@ -13,8 +13,8 @@ from typing import overload
 
 from autosched.codegen.kernel import Kernel
 from autosched.errors import InvalidInput
+from autosched.nest.digest import concrete_digest
 from autosched.nest.nodes import Nest
-from autosched.nest.printer import concrete_digest
 from autosched.records.record import Candidate
 from autosched.sketch.sketch import Sketch, Values
 from autosched.target.target import Target

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from autosched.nest.nodes import Block, Buffer, Node, Region, Store
-from autosched.nest.printer import concrete_digest, nest_text
-from autosched.te.expr import Const
-from autosched.te.integer import Int, as_int, minimum
+from autosched.nest.printer import nest_text
 from autosched.testing.nests import (
     NESTS,
-    Example,
-    decision,
-    flat_output,
-    index,
-    lane,
-    loop,
-    matmul,
-    split_loop,
 )
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "nest"
@@ -35,63 +23,3 @@ def test_text_is_the_golden_one(name: str, update_golden: bool) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     assert text == path.read_text()
-
-
-def _tiled(names: tuple[str, str], values: tuple[int, int], order: str = "io") -> str:
-    """Key of y[i] = 1 for 12 elements in tiles of `values` units of `values` lanes."""
-    units, lanes = decision(names[0]), decision(names[1])
-    y = flat_output(names[0], 12)
-    outer, middle, inner = (index(order + n) for n in "abc")
-    base = outer * units * lanes + middle * lanes
-    store = Store(y, (base + inner,), Const(1.0, "float32"))
-    block = Block((lane(inner, base, 12, lanes),), (store,), vector=inner)
-    most = minimum(units, 12)
-    body = split_loop(outer, 12, units * lanes, (loop(middle, most, (block,)),))
-    example = _nest(y, body)
-    return concrete_digest(example, {units: values[0], lanes: values[1]})
-
-
-def _nest(y: Buffer, *body: Node):  # type: ignore[no-untyped-def]
-    return replace(
-        matmul().nest,
-        inputs=(),
-        outputs=(y,),
-        packed=(),
-        prepare=(),
-        regions=(Region("r", (), body),),
-    )
-
-
-def test_key_ignores_names_of_decisions_variables_and_buffers() -> None:
-    assert _tiled(("m", "r"), (1, 4)) == _tiled(("p", "q"), (1, 4), order="x")
-
-
-def test_loops_of_one_iteration_leave_no_trace_in_the_key() -> None:
-    """Three tiles of one unit are one loop, as is one tile of three units."""
-    assert _tiled(("m", "r"), (1, 4)) == _tiled(("m", "r"), (3, 4))
-
-
-def test_different_tiles_have_different_keys() -> None:
-    keys = {_tiled(("m", "r"), values) for values in ((1, 4), (1, 3), (2, 3), (1, 12))}
-    assert len(keys) == 4
-
-
-def _rename(example: Example, env: dict[Int, int]) -> str:
-    return concrete_digest(replace(example.nest, name="other"), env)
-
-
-def test_key_ignores_the_name_of_the_nest() -> None:
-    example = matmul()
-    assert _rename(example, example.environment) == concrete_digest(
-        example.nest, example.environment
-    )
-
-
-def test_sums_in_another_order_share_a_key() -> None:
-    y, i, j = flat_output("y", 20), index("i"), index("j")
-    one = Const(1.0, "float32")
-    nests = [
-        _nest(y, loop(i, 4, (loop(j, 5, (Store(y, (at,), one),)),)))
-        for at in (i * 5 + j, j + 5 * i, (i * 5 + 1) + (j + as_int(-1)))
-    ]
-    assert len({concrete_digest(n, {}) for n in nests}) == 1
