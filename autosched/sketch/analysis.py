@@ -32,6 +32,11 @@ def _is_decided(extent: Int) -> bool:
     return any(s.kind == "decision" for s in symbols(extent))
 
 
+def has_size(extent: Int) -> bool:
+    """The extent is known only at run time."""
+    return any(s.kind == "size" for s in symbols(extent))
+
+
 def _is_one(extent: Int) -> bool:
     return extent.is_constant and extent.value == 1
 

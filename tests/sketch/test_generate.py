@@ -11,8 +11,8 @@ from autosched.sketch.sketch import Sketch
 from autosched.target.target import Target
 from autosched.te.canonical import canonical
 from autosched.te.evaluate import evaluate_workload
-from autosched.te.integer import Int, evaluate
-from autosched.te.workload import Workload
+from autosched.te.integer import Int, evaluate, symbol
+from autosched.te.workload import Workload, compute, placeholder, reduce_over
 from tests.sketch import workloads
 
 TARGET = Target("cpu", "x86_64", ("avx2", "fma"), "", 2, 32, 16, 32768, 524288, 33554432)
@@ -103,3 +103,23 @@ def test_a_strange_value_is_named() -> None:
         sketch.environment({**sketch.seeds[0], name: 12345})
     with pytest.raises(ValueError, match=r"nowhere\.r"):
         sketch.environment({**sketch.seeds[0], "nowhere.r": 1})
+
+
+@pytest.mark.parametrize("rows", [1, 5, 13])
+def test_one_nest_serves_every_size(rows: int) -> None:
+    """A size known only at run time stays a symbol of the nest."""
+    size = symbol("rows", "size")
+    a, b = placeholder("a", (size, 16)), placeholder("b", (16, 24))
+    c = compute(
+        "c",
+        {"i": size, "j": 24},
+        lambda i, j: reduce_over("sum", {"k": 16}, lambda k: a[i, k] * b[k, j]),
+    )
+    workload = canonical(Workload("sized", (a, b), c))
+    rng = np.random.default_rng(2)
+    x, y = rng.standard_normal((rows, 16)), rng.standard_normal((16, 24))
+    arrays = [x.astype(np.float32), y.astype(np.float32)]
+    for sketch in generate(workload, TARGET)[:6]:
+        environment = {**sketch.environment(sketch.seeds[0]), size: rows}
+        (found,) = interpret(sketch.nest, environment, arrays)
+        np.testing.assert_allclose(found, x @ y, rtol=1e-4, atol=1e-4)

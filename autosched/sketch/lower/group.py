@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autosched.nest.nodes import ONE, Alloc, Body, Buffer, Copy, Node, Region, Role, Store
-from autosched.sketch.analysis import operands
+from autosched.sketch.analysis import has_size, operands
 from autosched.sketch.lower.axis import ZERO, ReduceTiling, SpatialTiling
 from autosched.sketch.lower.member import Finish, Member, lower_member
 from autosched.sketch.lower.packing import (
@@ -237,6 +237,13 @@ def _stores(
     return stores
 
 
+def _sizes_of_block(tiling: SpatialTiling) -> Int:
+    """How many sizes a register block has along an axis: two where it may have a tail."""
+    if has_size(tiling.extent):
+        return minimum(tiling.lanes, 2)
+    return select(tiling.extent % tiling.lanes, 2, 1)
+
+
 def _limit_registers(lowering: Lowering, member: Member) -> None:
     """Accumulators fit the register file beside one vector operand and one broadcast; unrolled code stays small."""
     width = lowering.target.lanes(n_bytes(member.stage.values[0].dtype))
@@ -246,7 +253,7 @@ def _limit_registers(lowering: Lowering, member: Member) -> None:
         lanes = tiling.lanes
         is_vector = member.vector is not None and tiling.lane is member.vector
         vectors = vectors * (ceil_div(lanes, width) if is_vector else lanes)
-        variants = variants * select(tiling.extent % lanes, 2, 1)
+        variants = variants * _sizes_of_block(tiling)
     for reduction in member.reduce:
         vectors = vectors * ceil_div(reduction.lanes, width)
     space = lowering.space

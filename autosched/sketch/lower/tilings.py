@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autosched.nest.nodes import ONE
-from autosched.sketch.analysis import has_reuse, operands, phase_axes
+from autosched.sketch.analysis import has_reuse, has_size, operands, phase_axes
 from autosched.sketch.lower.axis import ZERO, ReduceTiling, SpatialTiling, index
 from autosched.sketch.lower.space import Role, Space, ladder, largest
 from autosched.sketch.lower.state import Group, Lowering
@@ -66,6 +66,8 @@ def _is_chunk(lowering: Lowering, stage: Stage, axis: Axis) -> bool:
 
 
 def _lane_domain(lowering: Lowering, stage: Stage, axis: Axis) -> tuple[int, ...]:
+    if has_size(axis.extent):
+        return (1,)  # a register block needs a static tail
     n, vector = largest(axis.extent), lowering.stage_plan(stage).vector
     if axis.name == vector:
         width = lowering.target.lanes(n_bytes(stage.values[0].dtype))
@@ -115,7 +117,7 @@ def _follow(
 def _require_whole_lanes(lowering: Lowering, lead: SpatialTiling, lanes: Int) -> None:
     """A task's tile is a whole number of the follower's register blocks, or the whole axis: then its only tail is
     at the end of the axis."""
-    whole = less_equal(lead.extent, lead.tile)
+    whole = as_int(0) if has_size(lead.extent) else less_equal(lead.extent, lead.tile)
     lowering.space.require(select(equal(lead.tile % lanes, 0), 1, whole))
 
 

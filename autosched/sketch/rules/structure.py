@@ -8,6 +8,7 @@ from math import prod
 
 from autosched.sketch.analysis import (
     has_reuse,
+    has_size,
     has_unit_stride,
     is_constant,
     is_guarded,
@@ -99,7 +100,8 @@ def streamed_reductions(stage: Stage) -> list[str]:
 
 
 def _is_wide(axis: Axis) -> bool:
-    return not axis.extent.is_constant or axis.extent.value > 1
+    """Has more than one element, and how many is known before run time."""
+    return not has_size(axis.extent) and largest(axis.extent) > 1
 
 
 def hoists(stage: Stage) -> list[str]:
