@@ -46,16 +46,20 @@ def make_examples(features: Array, seconds: Array, groups: Array) -> Examples:
     return Examples(np.ascontiguousarray(features, np.float32), labels, np.asarray(groups))
 
 
-def from_history(records: Sequence[HistoryRecord], most: int = 4000) -> Examples:
-    """The newest `most` records whose features follow today's table; a group is a workload on a target."""
+def from_history(
+    records: Sequence[HistoryRecord], *, workload_key: str = "", most: int = 1500
+) -> Examples:
+    """At most `most` records whose features follow today's table: those of the workload first, then the newest. A group
+    is a workload on a target."""
     today = schema()
-    kept = [
+    usable = [
         r
         for r in records
         if r.features_schema == today
         and len(r.features) == len(FEATURES)
         and r.outcome not in REPEATABLE
-    ][:most]
+    ]
+    kept = sorted(usable, key=lambda r: r.workload_key != workload_key)[:most]
     numbers: dict[tuple[str, str], int] = {}
     groups = [numbers.setdefault((r.workload_key, r.target_key), len(numbers)) for r in kept]
     seconds = [

@@ -44,7 +44,7 @@ PRIOR_EXAMPLES = 24
 @dataclass(frozen=True)
 class EvolutionOptions:
     """Sizes of the populations and shares of a round. `kept`: share of a raw population that the analytic model lets
-    through; `sketches`: how many are in one round; `refine_after`: results from which on `near_late` replaces `near_early`. `trees`, `threads`: of the learned model."""
+    through; `sketches`: how many are in one round; `refine_after`: results from which on `near_late` replaces `near_early`. `trees`: of the learned model."""
 
     raw: int = 2048
     parents: int = 256
@@ -60,7 +60,6 @@ class EvolutionOptions:
     random: float = 0.07
     most_of_a_class: float = 0.34
     trees: int = 100
-    threads: int = 1
 
 
 class EvolutionaryPolicy(RandomPolicy):
@@ -73,12 +72,15 @@ class EvolutionaryPolicy(RandomPolicy):
         history: Sequence[HistoryRecord] = (),
         *,
         lag: int = 1,
+        model_threads: int = 1,
         options: EvolutionOptions | None = None,
     ) -> None:
-        super().__init__(space, stream, history, lag=lag)
+        super().__init__(space, stream, history, lag=lag, model_threads=model_threads)
         self.options = options or EvolutionOptions()
-        boosting = BoostingOptions(rounds=self.options.trees, threads=self.options.threads)
-        self.learner = Learner(space, self.ledger, from_history(self.history), boosting)
+        boosting = BoostingOptions(rounds=self.options.trees, threads=model_threads)
+        workload = space.sketches[0].workload.key
+        known = from_history(self.history, workload_key=workload)
+        self.learner = Learner(space, self.ledger, known, boosting)
         self._known = self._known_results()
 
     def _known_results(self) -> Results:

@@ -44,6 +44,7 @@ class RandomPolicy:
         history: Sequence[HistoryRecord] = (),
         *,
         lag: int = 1,
+        model_threads: int = 1,
     ) -> None:
         if not space.sketches:
             raise InvalidInput("the space has no sketch: nothing can be proposed")
@@ -51,6 +52,7 @@ class RandomPolicy:
         self.stream = stream
         self.history = tuple(history)
         self.lag = lag
+        self.model_threads = model_threads
         self.live = live_sketches(space)
         self.catalogue = Catalogue(space)
         self.ledger = Ledger(self.catalogue)

@@ -21,8 +21,8 @@ def seconds(proposal: Proposal) -> float:
 
 
 def made(threads: int) -> EvolutionaryPolicy:
-    options = EvolutionOptions(raw=256, offspring=128, generations=2, threads=threads, trees=15)
-    return EvolutionaryPolicy(small_space(), Stream(11), options=options)
+    options = EvolutionOptions(raw=256, offspring=128, generations=2, trees=15)
+    return EvolutionaryPolicy(small_space(), Stream(11), model_threads=threads, options=options)
 
 
 def main() -> None:
