@@ -8,8 +8,11 @@ of it is known here. It must not choose: what the text does, and in which order,
     copies      Copy: gates, fills and vectors                   values    scalar expressions, scalar and vector
     accesses    loads and stores of memory and registers         registers register buffers as C variables
     lanes       the points a statement is unrolled over          scope     concretisation, ranges, names
+    folds       horizontal reductions                            unrolling  how far a loop is unrolled
     operations  C text of every operation                        prelude   types and helper functions in use
     vector_math exp, log, tanh, erf ... in vector arithmetic     integers  index expressions
+    loops       counted loops, absent where they run once        work      operations executed
+    symbols     late-bound symbols                               printing  state of one region
 """
 
 from autosched.codegen.c.generate import generate_c

@@ -19,6 +19,7 @@ from autosched.codegen.c.prelude import ELEMENTS
 from autosched.codegen.c.printing import Printing
 from autosched.codegen.c.registers import RegisterBuffer, RegisterUse
 from autosched.codegen.c.statements import print_invoke, print_reduce, print_store
+from autosched.codegen.c.unrolling import unroll_factor
 from autosched.nest.nodes import (
     Alloc,
     Block,
@@ -59,8 +60,7 @@ def _print_pieces(printing: Printing, loop: Loop) -> None:
     cuts = [as_int(0), loop.limit]
     if loop.peel is not None:
         cuts.insert(1, minimum(loop.peel, loop.limit))
-    unroll = printing.scope.concrete(loop.unroll)
-    factor = unroll.value if unroll.is_constant else 1
+    factor = unroll_factor(printing, loop)
     for start, stop in itertools.pairwise(cuts):
         span = Span(loop.var, loop.extent, start, stop)
         with counted(printing, span, loop.body, unroll=factor) as runs:
@@ -114,8 +114,10 @@ def _choose(printing: Printing, block: Block, sizes: Mapping[Lane, int]) -> None
     with printing.nested(block.body, f"if ({scope.text(full)})"):
         _choose(printing, block, {**sizes, lane: size})
     if tail > 0:
+        before, printing.in_tail = printing.in_tail, True
         with printing.nested(block.body, "else"):
             _choose(printing, block, {**sizes, lane: tail})
+        printing.in_tail = before
 
 
 def _print_variant(printing: Printing, block: Block, sizes: Mapping[Lane, int]) -> None:

@@ -7,6 +7,7 @@ registers have one type, and marks what is valid: 8 of 8, then 3 of 8. Lanes pas
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -78,6 +79,11 @@ class Lanes:
     def symbols(self) -> frozenset[Int]:
         own = frozenset(self.scalar)
         return own | {self.vector[0].symbol} if self.vector else own
+
+    @property
+    def points(self) -> int:
+        """How many points there are, a vector counted as one."""
+        return math.prod(map(len, self.scalar.values())) * max(len(self.vector), 1)
 
     def values(self, symbol: Int) -> tuple[int, ...]:
         if symbol in self.scalar:

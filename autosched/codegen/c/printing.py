@@ -18,7 +18,8 @@ LoadKey = tuple[Buffer, str, int, int, int | None]
 
 @dataclass
 class Printing:
-    """`lanes` is the number of elements in one vector; `pointers` names the base of every buffer in memory."""
+    """`lanes` is the number of elements in one vector; `pointers` names the base of every buffer in memory; `in_tail`
+    says that the text at hand runs at the end of an axis only."""
 
     writer: Writer
     scope: Scope
@@ -28,6 +29,7 @@ class Printing:
     pointers: dict[Buffer, str] = field(default_factory=dict)
     registers: dict[Buffer, RegisterBuffer] = field(default_factory=dict)
     loaded: dict[LoadKey, str] = field(default_factory=dict)
+    in_tail: bool = False
     scratch_top: int = 0
     scratch_bytes: int = 0
     _strides: dict[Buffer, tuple[Int, ...]] = field(default_factory=dict)
