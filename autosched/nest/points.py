@@ -62,3 +62,14 @@ def distinct(columns: list[Column], rows: int) -> Column:
         return np.zeros(rows, dtype=np.int64)
     _, number = np.unique(np.stack(columns), axis=1, return_inverse=True)
     return np.asarray(number, dtype=np.int64).reshape(-1)
+
+
+def one_value_each(key: Column, value: Column) -> bool:
+    """Whether rows with equal keys have equal values."""
+    if not len(key):
+        return True
+    least = np.full(int(key.max()) + 1, np.iinfo(np.int64).max)
+    most = np.full(int(key.max()) + 1, -1)
+    np.minimum.at(least, key, value)
+    np.maximum.at(most, key, value)
+    return bool((least[key] == most[key]).all())

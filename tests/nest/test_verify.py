@@ -24,7 +24,8 @@ from autosched.nest.nodes import (
     Region,
     Store,
 )
-from autosched.nest.verify import RULES, Violation, verify
+from autosched.nest.rules import RULES
+from autosched.nest.verify import Violation, verify
 from autosched.te.combiner import COMBINERS
 from autosched.te.expr import Const, Expr, Index, Load, Select, cast, condition
 from autosched.te.integer import as_int, less

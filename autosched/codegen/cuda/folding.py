@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from autosched.codegen.cuda.expressions import CudaLines
 from autosched.codegen.cuda.scalars import HALVES, TYPES
-from autosched.codegen.cuda.writer import Writer
 from autosched.nest.nodes import Fold
 from autosched.te.integer import as_int, substitute
 
 WARP_SIZE = 32
 
 
-def fold_lanes(writer: Writer, node: Fold) -> None:
+def fold_lanes(writer: CudaLines, node: Fold) -> None:
     """A loop of one thread over registers."""
     dtypes = [s.dtype for s in node.sources]
     size = writer.concrete.static(node.size, "fold size")
@@ -35,7 +35,7 @@ def fold_lanes(writer: Writer, node: Fold) -> None:
     writer.write_back(node, dtypes)
 
 
-def fold_warp(writer: Writer, node: Fold) -> None:
+def fold_warp(writer: CudaLines, node: Fold) -> None:
     """Threads of one warp; `size` a power of two up to 32 that divides the threads along x."""
     size = writer.concrete.static(node.size, "fold size")
     if size & (size - 1) or size > WARP_SIZE or writer.threads[0] % size:
@@ -45,7 +45,7 @@ def fold_warp(writer: Writer, node: Fold) -> None:
     writer.write_back(node, [s.dtype for s in node.sources])
 
 
-def fold_block(writer: Writer, node: Fold) -> None:
+def fold_block(writer: CudaLines, node: Fold) -> None:
     """All threads along x of one row of threads, whole warps."""
     size = writer.concrete.static(node.size, "fold size")
     if size <= WARP_SIZE:
@@ -75,14 +75,14 @@ def fold_block(writer: Writer, node: Fold) -> None:
     writer.write_back(node, dtypes)
 
 
-def own_values(writer: Writer, node: Fold) -> None:
+def own_values(writer: CudaLines, node: Fold) -> None:
     """x0, x1, .. are what this thread holds: the lane is the index of the thread, absent from the text."""
     for i, source in enumerate(node.sources):
         text = writer.element(source, node.source_indices)
         writer.line(f"{TYPES[source.dtype]} x{i} = {text};")
 
 
-def shuffles(writer: Writer, node: Fold, size: int) -> None:
+def shuffles(writer: CudaLines, node: Fold, size: int) -> None:
     """A butterfly over `size` neighbouring threads."""
     dtypes = [s.dtype for s in node.sources]
     offset = writer.temporary("offset")
@@ -95,7 +95,7 @@ def shuffles(writer: Writer, node: Fold, size: int) -> None:
         writer.combine(node, dtypes)
 
 
-FOLD: dict[str, Callable[[Writer, Fold], None]] = {
+FOLD: dict[str, Callable[[CudaLines, Fold], None]] = {
     "lanes": fold_lanes,
     "warp": fold_warp,
     "block": fold_block,

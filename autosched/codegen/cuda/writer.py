@@ -11,20 +11,20 @@ are indexed by constants once the compiler has unrolled:
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from autosched.codegen.cuda.scalars import BINARY, HALVES, TYPES, UNARY, constant, integer, is_plain
-from autosched.nest.concrete import Concrete
+from autosched.codegen.cuda.copies import copy_points
+from autosched.codegen.cuda.expressions import CudaLines, private_elements
+from autosched.codegen.cuda.folding import FOLD
+from autosched.codegen.cuda.scalars import TYPES
 from autosched.nest.nodes import (
     Alloc,
     Barrier,
     Block,
     Body,
-    Buffer,
     Copy,
     Fold,
     Guard,
@@ -35,114 +35,19 @@ from autosched.nest.nodes import (
     Reduce,
     Store,
 )
-from autosched.te.expr import (
-    Binary,
-    Cast,
-    Const,
-    Expr,
-    Index,
-    Load,
-    Select,
-    Unary,
-    Variable,
-    cast,
-    condition,
-)
-from autosched.te.integer import Int, all_of, as_int, both, less, less_equal, symbols
+from autosched.te.expr import Load, cast
+from autosched.te.integer import as_int, symbols
 
 THREAD_AXES = {"thread.x": "x", "thread.y": "y", "warp": "y"}
 
 
 @dataclass(eq=False)
-class Writer:
+class Writer(CudaLines):
     """Writes statements at given decisions for blocks of `threads` (x, y) threads."""
 
-    env: Mapping[Int, int]
-    threads: tuple[int, int]
-    index: str = "int"
-    lines: list[str] = field(default_factory=list)
-    names: dict[Int, str] = field(default_factory=dict)
-    buffers: dict[Buffer, str] = field(default_factory=dict)
     lanes: list[Lane] = field(default_factory=list)
     valid: dict[Lane, str] = field(default_factory=dict)
     open_threads: list[Loop] = field(default_factory=list)
-    copies_pending: bool = False
-    depth: int = 1
-    fresh: int = 0
-
-    def __post_init__(self) -> None:
-        self.concrete = Concrete(self.env)
-
-    # text of expressions
-
-    def variable(self, symbol: Int) -> str:
-        """A new C name for a symbol."""
-        self.names[symbol] = self.temporary(re.sub(r"\W", "_", symbol.name))
-        return self.names[symbol]
-
-    def temporary(self, stem: str) -> str:
-        self.fresh += 1
-        return f"{stem}_{self.fresh}"
-
-    def integer(self, expression: Int) -> str:
-        return integer(self.concrete.known(expression), self.names, self.index)
-
-    def address(self, buffer: Buffer, indices: tuple[Int, ...]) -> str:
-        """Flat address of an element; the thread axes of a register buffer are not there."""
-        strides = buffer.strides
-        flat = as_int(0)
-        for index, stride in list(zip(indices, strides, strict=True))[buffer.thread_axes :]:
-            flat = flat + self.concrete.known(index) * self.concrete.known(stride)
-        return self.integer(flat)
-
-    def element(self, buffer: Buffer, indices: tuple[Int, ...]) -> str:
-        return f"{self.buffers[buffer]}[{self.address(buffer, indices)}]"
-
-    def scalar(self, expression: Expr) -> str:
-        match expression:
-            case Const():
-                return constant(expression)
-            case Variable(name, _):
-                return name
-            case Index(index, dtype):
-                return f"({TYPES[dtype]})({self.integer(index)})"
-            case Load(source, indices):
-                return self.element(source, indices)  # type: ignore[arg-type]
-            case Cast(dtype, a):
-                return self.converted(self.scalar(a), a.dtype, dtype)
-            case Select(which, a, b):
-                return f"({self.scalar(which)} ? {self.scalar(a)} : {self.scalar(b)})"
-            case Unary(op, a):
-                return self.unary(op, a)
-            case Binary(op, a, b):
-                return BINARY[op].format(self.scalar(a), self.scalar(b))
-        raise TypeError(f"no CUDA text for {type(expression).__name__}")
-
-    def unary(self, op: str, a: Expr) -> str:
-        text = self.scalar(a)
-        if a.dtype not in HALVES or is_plain(op):
-            return UNARY[op].format(text)
-        return self.converted(UNARY[op].format(f"(float)({text})"), "float32", a.dtype)
-
-    def converted(self, text: str, before: str, after: str) -> str:
-        """A conversion; between halves and other types by way of float."""
-        if {before, after} & set(HALVES) and "float32" not in (before, after):
-            text = f"(float)({text})"
-        return f"({TYPES[after]})({text})"
-
-    # lines and scopes
-
-    def line(self, text: str) -> None:
-        self.lines.append("  " * self.depth + text)
-
-    @contextmanager
-    def scope(self, head: str = "") -> Iterator[None]:
-        self.line(f"{head} {{".strip())
-        before = self.depth
-        self.depth += 1
-        yield
-        self.depth = before
-        self.line("}")
 
     def body(self, body: Body) -> None:
         for node in body:
@@ -167,8 +72,6 @@ class Writer:
         for _ in range(opened):
             self.depth -= 1
             self.line("}")
-
-    # statements
 
     def loop(self, node: Loop) -> None:
         if node.kind in THREAD_AXES:
@@ -238,10 +141,6 @@ class Writer:
         name = self.name_buffer(buffer)
         self.line(f"{TYPES[buffer.dtype]} {name}[{elements}];")
 
-    def name_buffer(self, buffer: Buffer) -> str:
-        self.buffers[buffer] = self.temporary(re.sub(r"\W", "_", buffer.name))
-        return self.buffers[buffer]
-
     def store(self, node: Store) -> None:
         with self.instances():
             value = self.scalar(cast(node.buffer.dtype, node.value))
@@ -256,89 +155,9 @@ class Writer:
             self.combine(node, [v.dtype for v in node.values])
             self.write_back(node, [v.dtype for v in node.values])
 
-    def combine(self, node: Reduce | Fold, dtypes: list[str]) -> None:
-        """x0, x1, .. become the combination of x and y."""
-        x = tuple(Variable(f"x{i}", d) for i, d in enumerate(dtypes))
-        y = tuple(Variable(f"y{i}", d) for i, d in enumerate(dtypes))
-        results = [self.scalar(r) for r in node.combiner.combine(x, y)]
-        if len(results) == 1:
-            self.line(f"x0 = {results[0]};")
-            return
-        with self.scope():
-            for i, text in enumerate(results):
-                self.line(f"const {TYPES[dtypes[i]]} z{i} = {text};")
-            self.line(" ".join(f"x{i} = z{i};" for i in range(len(results))))
-
-    def write_back(self, node: Reduce | Fold, dtypes: list[str]) -> None:
-        for i, buffer in enumerate(node.buffers):
-            value = self.scalar(cast(buffer.dtype, Variable(f"x{i}", dtypes[i])))
-            self.line(f"{self.element(buffer, node.indices)} = {value};")
-
     def copy(self, node: Copy) -> None:
-        threads = self.concrete.static(node.threads, "thread count")
         with self.instances():
-            if threads > 1:
-                self.cooperative_axes(node, threads)
-            else:
-                self.serial_axes(node)
-
-    def serial_axes(self, node: Copy) -> None:
-        before = self.depth
-        for axis in node.axes:
-            self.concrete.bind(axis.var, axis.extent)
-            limit, name = self.integer(axis.limit), self.variable(axis.var)
-            self.line(f"for ({self.index} {name} = 0; {name} < {limit}; ++{name}) {{")
-            self.depth += 1
-        self.point(node)
-        while self.depth > before:
-            self.depth -= 1
-            self.line("}")
-
-    def cooperative_axes(self, node: Copy, threads: int) -> None:
-        """Points in row-major order over the extents, one thread a point, then the next `threads`."""
-        extents = [self.concrete.bind(a.var, a.extent) for a in node.axes]
-        total = 1
-        for extent in extents:
-            total *= extent
-        e, linear = self.temporary("e"), "threadIdx.x"
-        if self.threads[1] > 1:
-            linear = f"threadIdx.y * {self.threads[0]} + threadIdx.x"
-        with self.scope(f"for ({self.index} {e} = {linear}; {e} < {total}; {e} += {threads})"):
-            outside = []
-            for axis, extent in zip(reversed(node.axes), reversed(extents), strict=True):
-                name, total = self.variable(axis.var), total // extent
-                digit = f"{e} % {extent}" if total > 1 else e
-                self.line(f"const {self.index} {name} = {digit};")
-                if total > 1:
-                    e, rest = self.temporary("e"), e
-                    self.line(f"const {self.index} {e} = {rest} / {extent};")
-                if self.concrete.known(less(axis.var, axis.limit)) is not as_int(1):
-                    outside.append(f"{name} >= {self.integer(axis.limit)}")
-            if outside:
-                self.line(f"if ({' || '.join(outside)}) continue;")
-            self.point(node)
-
-    def point(self, node: Copy) -> None:
-        inside = all_of(
-            [both(less_equal(b.low, b.index), less(b.index, b.high)) for b in node.bounds]
-        )
-        value = cast(node.buffer.dtype, node.value)
-        target = self.element(node.buffer, node.indices)
-        if node.asynchronous and isinstance(value, Load) and node.fill == 0.0:
-            self.asynchronous_point(target, value, inside)
-            return
-        if self.concrete.known(inside) is not as_int(1):
-            value = Select(condition(inside), value, Const(node.fill, node.buffer.dtype))
-        self.line(f"{target} = {self.scalar(value)};")
-
-    def asynchronous_point(self, target: str, value: Load, inside: Int) -> None:
-        """A 4 or 8 byte copy past the registers; outside the bounds all its bytes are zero-filled."""
-        size = f"sizeof({TYPES[value.dtype]})"
-        source, holds = self.scalar(value), self.integer(inside)
-        base = self.buffers[value.source]  # type: ignore[index]
-        address = f"{holds} ? &{source} : {base}"
-        self.line(f"__pipeline_memcpy_async(&{target}, {address}, {size}, {holds} ? 0 : {size});")
-        self.copies_pending = True
+            copy_points(self, node)
 
     def barrier(self, node: Barrier) -> None:
         if self.copies_pending:
@@ -348,8 +167,6 @@ class Writer:
         self.line("__syncthreads();" if node.scope == "block" else "__syncwarp();")
 
     def fold(self, node: Fold) -> None:
-        from autosched.codegen.cuda.folding import FOLD
-
         with self.instances():
             FOLD[node.over](self, node)
 
@@ -357,14 +174,6 @@ class Writer:
         addresses = [f"&{self.element(t.buffer, t.indices)}" for t in node.operands]
         with self.instances():
             self.line(node.intrinsic.text["cuda"].format(*addresses))
-
-
-def private_elements(buffer: Buffer) -> Int:
-    """Elements of one thread's copy of a register buffer."""
-    if not buffer.thread_axes:
-        return buffer.elements
-    inner = buffer.shape[buffer.thread_axes :]
-    return Buffer(buffer.name, inner, buffer.dtype, pad=buffer.pad).elements
 
 
 WRITE: dict[type[Node], Callable[[Writer, Any], None]] = {
