@@ -30,13 +30,14 @@ from autosched.records.store import HistoryRecord
 from autosched.search.bandit import chosen, sketch_weights
 from autosched.search.learning import Learner
 from autosched.search.ledger import Results
-from autosched.search.picking import Basket
+from autosched.search.picking import Basket, block_shapes
 from autosched.search.random_policy import RandomPolicy, Stream
 from autosched.search.sampling import sample_each, shares
-from autosched.search.seeding import first_of_each, ranked_seeds
+from autosched.search.seeding import ranked_seeds, spread
 from autosched.search.variation import children, neighbours
 
 INVALID_PENALTY = 10.0
+LEAST_TO_REFINE = 4
 PRIOR_EXAMPLES = 24
 """Examples at which a model counts as much as the analytic estimate."""
 
@@ -106,14 +107,20 @@ class EvolutionaryPolicy(RandomPolicy):
         if number == 1:
             self._fill_known(basket)
         self._fill_seeds(basket, results)
-        late = len(results.seconds) >= self.options.refine_after
-        near = self.options.near_late if late else self.options.near_early
+        near = self._share_near(len(results.seconds))
         n_random = round(self.options.random * basket.size + rng.random() - 0.5)
         n_near = min(int(near * basket.size), basket.missing)
         self._fill_near(basket, results, model, n_near)
         self._fill_evolved(basket, results, model, rng, basket.missing - n_random)
         if basket.missing:
             self._fill_random(basket, rng)
+
+    def _share_near(self, n_results: int) -> float:
+        """Share of a round for steps around the fastest: none before there is something to choose from."""
+        o = self.options
+        if n_results < LEAST_TO_REFINE:
+            return 0.0
+        return o.near_late if n_results >= o.refine_after else o.near_early
 
     def _fill_known(self, basket: Basket) -> None:
         """The fastest of earlier jobs: a quarter of the first round."""
@@ -123,15 +130,16 @@ class EvolutionaryPolicy(RandomPolicy):
         basket.fill(population, features, range(len(rows)), len(rows), origin="history")
 
     def _fill_seeds(self, basket: Basket, results: Results) -> None:
-        """Best seeds of sketches that have no result yet, best estimate first."""
+        """Seeds of sketches that have no result yet, by estimate and by how they differ."""
         tried = set(map(int, results.population.sketch))
         untried = np.array([s for s in map(int, self.live) if s not in tried], np.int64)
         if len(untried) == 0:
             return
-        seeds, _ = ranked_seeds(self.space, untried)
-        seeds = seeds.take(first_of_each(seeds))
+        seeds, cycles = ranked_seeds(self.space, untried)
+        features = self.space.features(seeds)
         n = int(np.ceil(self.options.seeds * basket.size))
-        basket.fill(seeds, self.space.features(seeds), range(len(seeds)), n, origin="seed")
+        order = spread(seeds.sketch, block_shapes(features), cycles, 2 * n)
+        basket.fill(seeds, features, order, n, origin="seed")
 
     def _score(self, features: Array, model: RankingModel | None) -> Array:
         prior = analytic_scores(features)

@@ -24,8 +24,13 @@ def structure_classes(
     population: Population, features: npt.NDArray[np.float32]
 ) -> list[tuple[int, ...]]:
     """Sketch and shape of the register block: what makes candidates different in kind."""
-    shape = np.rint(np.expm1(features[:, _SHAPE])).astype(np.int64)
+    shape = block_shapes(features)
     return [(int(s), *map(int, row)) for s, row in zip(population.sketch, shape, strict=True)]
+
+
+def block_shapes(features: npt.NDArray[np.float32]) -> Array:
+    """Elements of the register block and of its vector axis, [n, 2]."""
+    return np.asarray(np.rint(np.expm1(features[:, _SHAPE])).astype(np.int64))
 
 
 @dataclass
