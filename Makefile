@@ -9,8 +9,16 @@ WORKERS ?= 2
 
 .PHONY: demo test lint format environment lock clean
 
+DEMO_MODEL ?= onnx:light_squeezenet
+DEMO_TRIALS ?= 160
+DEMO_DB := .demo/autosched.db
+
 demo: environment
-	$(BIN)/python -m autosched.cli.demo
+	@mkdir -p .demo
+	$(BIN)/autosched tune $(DEMO_MODEL) --trials $(DEMO_TRIALS) --db $(DEMO_DB)
+	$(BIN)/autosched bench $(DEMO_MODEL) --peers onnxruntime --db $(DEMO_DB)
+	$(BIN)/autosched verify $(DEMO_MODEL) --db $(DEMO_DB)
+	$(BIN)/autosched verify $(DEMO_MODEL) --random-weights 0 --db $(DEMO_DB)
 
 test: lint
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not bench and not cuda"

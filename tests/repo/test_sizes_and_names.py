@@ -27,6 +27,10 @@ FORBIDDEN_NAMES = {
 }
 
 
+HAND_WRITTEN_NESTS = {"autosched/testing/gpu_nests.py"}
+"""Whole loop programs written out as data for tests: one literal, not a function to split."""
+
+
 def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -50,6 +54,7 @@ def test_functions_stay_small() -> None:
     found = {
         f"{relative(p)}:{f.name}": n
         for p in SOURCES
+        if relative(p) not in HAND_WRITTEN_NESTS
         for f in functions(ast.parse(p.read_text()))
         if (n := (f.end_lineno or f.lineno) - f.lineno + 1) > MAX_FUNCTION_LINES
     }
