@@ -14,7 +14,7 @@ from autosched.target.target import Target
 from autosched.te.dtype import n_bytes
 from autosched.te.integer import Int, product, symbols
 
-LATENCY_CYCLES = 5.0
+LATENCY_CYCLES = 4.3
 LOAD_CYCLES = 0.5
 ISSUE_WIDTH = 5.0
 LOOP_INSTRUCTIONS = 3.0
