@@ -125,6 +125,27 @@ def test_padding_by_select(vector: bool) -> None:
     agrees(nest_of([x], [y], (loop(i, 7, (block,)),)), random(5, 12))
 
 
+def test_joined_sources() -> None:
+    """Concatenation: one inequality along the vector, each side outside its buffer beyond it."""
+    x, z, y = flat_input("x", 3, 13), flat_input("z", 3, 22), flat_output("y", 3, 35)
+    i, j = index("i"), index("j")
+    value = Select(condition(less(j, 13)), Load(x, (i, j)), Load(z, (i, j - 13)))
+    body = (Block((whole(j, 35),), (Store(y, (i, j), value * 2.0),), j),)
+    agrees(nest_of([x, z], [y], (loop(i, 3, body),)), random(3, 13), random(3, 22))
+
+
+def test_rows_outside_are_never_read() -> None:
+    x, y = flat_input("x", 2, 8), flat_output("y", 4, 8)
+    i, j = index("i"), index("j")
+    value = Select(
+        condition(all_of([less_equal(1, i), less(i, 3)])),
+        Load(x, (i - 1, j)),
+        Const(7.0, "float32"),
+    )
+    block = Block((whole(j, 8),), (Store(y, (i, j), value),), j)
+    agrees(nest_of([x], [y], (loop(i, 4, (block,)),)), random(2, 8))
+
+
 def test_index_values_along_a_vector() -> None:
     y = Buffer("y", ints(3, 11), "int64", "global", "output")
     z = flat_output("z", 3, 11)

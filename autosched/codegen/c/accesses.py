@@ -154,10 +154,10 @@ class MemoryAccess:
         return found
 
     def _temporary(self, text: str, width: int, inline: bool) -> str:
-        if inline:
-            return text
-        name = self._printing.writer.temporary()
         type_name = self._printing.prelude.type_name(self._buffer.dtype, width)
+        if inline:
+            return text if width == 1 else f"(({type_name}){text})"
+        name = self._printing.writer.temporary()
         self._printing.writer.line(f"const {type_name} {name} = {text};")
         return name
 

@@ -32,6 +32,7 @@ from autosched.te.expr import (
     index_symbols,
 )
 from autosched.te.integer import Int, as_int, substitute
+from autosched.te.integer import symbols as symbols_of
 from autosched.te.interval import fold, linear
 
 NARROW = ("int8", "uint8")
@@ -268,7 +269,7 @@ class _AtPoint:
             return self.value(node.a if known else node.b)
         if self._point.chunk is None or self._is_uniform(node.condition):
             return self._branch(node)
-        return self._lane_by_lane(node)
+        return self._varying(node)
 
     def _known(self, condition: Expr) -> bool | None:
         """The truth of a condition on indices where the ranges decide it, at every lane alike."""
@@ -295,6 +296,40 @@ class _AtPoint:
         a, b = inline.value(node.a), inline.value(node.b)
         return Value(f"({condition.text} ? {a.text} : {b.text})", a.dtype, a.width)
 
+    def _varying(self, node: Select) -> Value:
+        """A condition on the vector lane: whole vectors where both ends agree and so all between do, else lane by
+        lane.
+
+            first && last ? vector of a : !first && !last ? vector of b : (v8f){c0 ? a0 : b0, c1 ? a1 : b1, ..}
+        """
+        lanes = self._lane_by_lane(node)
+        chunk = self._point.chunk
+        if chunk is None or not isinstance(node.condition, Index):
+            return lanes
+        kind = _shape_along(
+            self._values.index_at(node.condition.index, self._scalars()), chunk.symbol
+        )
+        if kind == "any":
+            return lanes
+        first, last = (
+            self._values.condition_text(node.condition.index, self._point.lane(i))
+            for i in (0, chunk.valid - 1)
+        )
+        if "0" in (first, last):
+            return lanes
+        inline = _AtPoint(self._values, self._point, self._bindings, inline=True)
+        text = lanes.text
+        if kind == "monotone":
+            text = f"!{first} && !{last} ? {inline.value(node.b).text} : {text}"
+        text = f"({first} && {last} ? {inline.value(node.a).text} : {text})"
+        return Value(text, lanes.dtype, lanes.width)
+
+    def _scalars(self) -> Point:
+        """The point with the vector lane left open."""
+        assert self._point.chunk is not None
+        symbol = self._point.chunk.symbol
+        return Point({s: v for s, v in self._point.values.items() if s is not symbol})
+
     def _lane_by_lane(self, node: Select) -> Value:
         chunk = self._point.chunk
         assert chunk is not None
@@ -307,6 +342,19 @@ class _AtPoint:
         parts += ["0"] * (chunk.width - chunk.valid)
         type_name = self._values._prelude.type_name(dtype, chunk.width)
         return Value(f"({type_name}){{{', '.join(parts)}}}", dtype, chunk.width)
+
+
+def _shape_along(condition: Int, symbol: Int) -> str:
+    """How a condition behaves along a symbol: "monotone" (one inequality: both truths are intervals), "interval"
+    (inequalities and-ed: where it holds is one), or "any"."""
+    if condition.op in ("lt", "le"):
+        terms = [linear(a)[0] for a in condition.args]
+        nested = any(a.args and symbol in symbols_of(a) for part in terms for a in part)
+        return "any" if nested else "monotone"
+    if condition.op == "and":
+        parts = {_shape_along(a, symbol) for a in condition.args if symbol in symbols_of(a)}
+        return "any" if "any" in parts else "interval"
+    return "any"
 
 
 def _has_index_condition(condition: Expr) -> bool:
