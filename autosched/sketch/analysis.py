@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from autosched.te.expr import Binary, Expr, Load, Select, Unary, index_symbols, loads
-from autosched.te.integer import Int, as_int, substitute, symbols
+from autosched.te.expr import Binary, Expr, Index, Load, Select, Unary, index_symbols, loads
+from autosched.te.integer import Int, as_int, less, less_equal, substitute, symbols
 from autosched.te.interval import fold
 from autosched.te.workload import Axis, Stage, Tensor, Workload, producers
 
@@ -90,6 +90,38 @@ def is_strided(operand: Expr) -> bool:
 def is_guarded(operand: Expr) -> bool:
     """The operand reads under a condition on indices: padding."""
     return isinstance(operand, Select)
+
+
+def is_guarded_by_shape(operand: Expr) -> bool:
+    """The condition of a guarded operand says that its load lies inside its source, and nothing else: then a copy of
+    the source with the constant around it answers every read."""
+    load = single_load(operand)
+    if not isinstance(operand, Select) or load is None:
+        return False
+    inside = {
+        test
+        for i, extent in zip(load.indices, load.source.shape, strict=True)
+        for test in (less_equal(0, i), less(i, extent), less_equal(i, extent - 1))
+    }
+    found = comparisons(operand.condition)
+    return found is not None and all(test in inside for test in found)
+
+
+def comparisons(condition: Expr) -> list[Int] | None:
+    """The conjunction of comparisons of indices that a condition is, or None."""
+    match condition:
+        case Index(index, _):
+            return _conjuncts(index)
+        case Binary("and", a, b):
+            left, right = comparisons(a), comparisons(b)
+            return None if left is None or right is None else left + right
+    return None
+
+
+def _conjuncts(index: Int) -> list[Int]:
+    if index.op == "and":
+        return [c for a in index.args for c in _conjuncts(a)]
+    return [index]
 
 
 def is_constant(operand: Expr) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from autosched.sketch.inline import inlined
 from autosched.sketch.lower.lower import lower
+from autosched.sketch.lower.space import NoCandidateError
 from autosched.sketch.plan import Plan, StagePlan
 from autosched.sketch.rules.ansor import (
     AnsorCacheWrite,
@@ -51,7 +52,8 @@ def generate(
 ) -> tuple[Sketch, ...]:
     """Every sketch of a canonical workload, at most `MOST_SKETCHES`, in the order of the rules' preference."""
     plans = plans_of(workload, target, passes=passes)
-    return tuple(_sketch(workload, plan, target) for plan in _spread(plans, MOST_SKETCHES))
+    found = [_sketch(workload, plan, target) for plan in _spread(plans, MOST_SKETCHES)]
+    return tuple(sketch for sketch in found if sketch is not None)
 
 
 def plans_of(workload: Workload, target: Target, *, passes: Passes = CPU_RULES) -> list[Plan]:
@@ -102,8 +104,12 @@ def _spread(plans: list[Plan], most: int) -> list[Plan]:
     return [plans[i * len(plans) // most] for i in range(most)]
 
 
-def _sketch(workload: Workload, plan: Plan, target: Target) -> Sketch:
-    lowered = lower(workload, plan, target)
+def _sketch(workload: Workload, plan: Plan, target: Target) -> Sketch | None:
+    """The sketch of a plan; none where no values keep its constraints."""
+    try:
+        lowered = lower(workload, plan, target)
+    except NoCandidateError:
+        return None
     return Sketch(
         workload,
         plan.derivation,

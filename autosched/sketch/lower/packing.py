@@ -19,13 +19,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from autosched.nest.nodes import ONE, Bound, Buffer, Copy, CopyAxis, Count, Loop, Role, Scope
-from autosched.sketch.analysis import has_unit_stride, single_load
+from autosched.sketch.analysis import comparisons, has_unit_stride, single_load
 from autosched.sketch.lower.axis import ZERO, ReduceTiling, SpatialTiling, index
 from autosched.te.expr import (
-    Binary,
     Const,
     Expr,
-    Index,
     Load,
     Select,
     index_symbols,
@@ -238,11 +236,11 @@ FAR = as_int(1 << 40)
 
 def condition_bounds(condition: Expr, at: Mapping[Int, Int]) -> tuple[Bound, ...] | None:
     """A conjunction of comparisons of indices as bounds, or None if it is anything else."""
-    comparisons = _comparisons(condition)
-    if comparisons is None:
+    found_comparisons = comparisons(condition)
+    if found_comparisons is None:
         return None
     found: list[Bound] = []
-    stack = [substitute(c, at) for c in comparisons]
+    stack = [substitute(c, at) for c in found_comparisons]
     while stack:
         node = stack.pop()
         match node.op:
@@ -260,16 +258,6 @@ def condition_bounds(condition: Expr, at: Mapping[Int, Int]) -> tuple[Bound, ...
             case _:
                 return None
     return tuple(found)
-
-
-def _comparisons(condition: Expr) -> list[Int] | None:
-    match condition:
-        case Index(index, _):
-            return [index]
-        case Binary("and", a, b):
-            left, right = _comparisons(a), _comparisons(b)
-            return None if left is None or right is None else left + right
-    return None
 
 
 def _bound(a: Int, b: Int, *, strict: bool) -> Bound:

@@ -22,6 +22,10 @@ class Role:
     axis: str
 
 
+class NoCandidateError(Exception):
+    """A plan that no values can make legal: it yields no sketch."""
+
+
 class Space:
     """Collects the decisions and constraints of one sketch."""
 
@@ -49,7 +53,7 @@ class Space:
         if not condition.is_constant:
             self._constraints.setdefault(condition)
         elif not condition.value:
-            raise ValueError("a constraint can never hold")
+            raise NoCandidateError("a constraint can never hold")
 
     @property
     def decisions(self) -> tuple[Decision, ...]:

@@ -12,6 +12,7 @@ from autosched.sketch.analysis import (
     has_unit_stride,
     is_constant,
     is_guarded,
+    is_guarded_by_shape,
     is_strided,
     operands,
     phase_axes,
@@ -146,6 +147,9 @@ def _reads_stage(operand: Expr) -> bool:
 def _patch_choices(number: int, operand: Expr) -> list[Pack]:
     if single_load(operand) is None:
         return [Pack(number, "reduce"), Pack(number, "task")]
-    spans = [Pack(number, p, "span") for p in ("task", "reduce", "shared")]
-    bare = [] if is_guarded(operand) else [Pack(number, "none")]
+    if is_guarded(operand):
+        bare, spanned = [], is_guarded_by_shape(operand)
+    else:
+        bare, spanned = [Pack(number, "none")], True
+    spans = [Pack(number, p, "span") for p in ("task", "reduce", "shared") if spanned]
     return [*bare, *spans, Pack(number, "reduce", "axes")]
