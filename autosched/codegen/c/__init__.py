@@ -3,16 +3,17 @@
 In: a nest, an int for each decision, a target. Out: a `Kernel`. The width of vectors follows the target; nothing else
 of it is known here. It must not choose: what the text does, and in which order, is what the nest says.
 
-    generate    kernel: regions, prelude, calling data           regions   one region function and its tasks
-    bodies      loops, guards, blocks, allocations               statements  Store, Reduce, Fold, Invoke over lanes
-    copies      Copy: gates, fills and vectors                   values    scalar expressions, scalar and vector
-    accesses    loads and stores of memory and registers         registers register buffers as C variables
-    lanes       the points a statement is unrolled over          scope     concretisation, ranges, names
-    folds       horizontal reductions                            unrolling  how far a loop is unrolled
-    operations  C text of every operation                        prelude   types and helper functions in use
-    vector_math exp, log, tanh, erf ... in vector arithmetic     integers  index expressions
-    loops       counted loops, absent where they run once        work      operations executed
-    symbols     late-bound symbols                               printing  state of one region
+    generate     a kernel: its regions, prelude and calling data
+    regions      one region as a function over tasks
+    bodies       loops, guards, blocks, allocations;  loops, unrolling  how a loop is written
+    statements   Store, Reduce, Invoke over all lanes;  folds  horizontal reductions;  copies  packing and padding
+    evaluation   scalar expressions at a point;  values  what they read;  arithmetic  operations on C text
+    accesses     elements of memory and of registers;  registers  register buffers as variables
+    lanes        the points that a statement is unrolled over
+    scope        decisions put in, ranges, names;  symbols  what is late-bound;  integers  index expressions
+    prelude      types and helper functions in use;  conversions, partials, operations, vector_math  their text
+    work         the operations a nest executes
+    printing     the state of printing one region;  writer  lines
 """
 
 from autosched.codegen.c.generate import generate_c

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from autosched.codegen.c.conversions import Conversion, computed_dtype
 from autosched.codegen.c.lanes import Chunk, Point
-from autosched.codegen.c.prelude import COMPUTED, ELEMENTS
+from autosched.codegen.c.partials import partial_load, partial_store
 from autosched.codegen.c.printing import Printing, is_external
 from autosched.codegen.c.registers import RegisterBuffer
 from autosched.codegen.c.scope import sum_text
@@ -18,15 +19,6 @@ from autosched.nest.nodes import Buffer
 from autosched.te.integer import Int, as_int, evaluate, substitute
 from autosched.te.integer import symbols as symbols_of
 from autosched.te.interval import fold, from_linear, linear
-
-
-@dataclass(frozen=True)
-class Value:
-    """C text of `width` values of a computed dtype."""
-
-    text: str
-    dtype: str
-    width: int
 
 
 class Access(Protocol):
@@ -41,10 +33,6 @@ class Access(Protocol):
     def store(self, point: Point, text: str) -> None:
         """Assigns computed values; lanes past the valid ones keep what they hold where that matters."""
         ...
-
-
-def computed_dtype(dtype: str) -> str:
-    return COMPUTED.get(dtype, dtype)
 
 
 def access(printing: Printing, buffer: Buffer, indices: tuple[Int, ...]) -> Access:
@@ -163,7 +151,7 @@ class MemoryAccess:
 
     def _loaded(self, point: Point, address: Address) -> str:
         chunk = point.chunk
-        convert = Conversion(self._printing, self._buffer.dtype)
+        convert = Conversion(self._printing.prelude, self._buffer.dtype)
         if chunk is None:
             return convert.loaded(self.element(point), 1)
         if address.coefficient == 0:
@@ -180,14 +168,14 @@ class MemoryAccess:
     def _contiguous(self, point: Point, chunk: Chunk) -> str:
         stored = self._printing.prelude.stored_name(self._buffer.dtype, chunk.width)
         if chunk.is_ragged and is_external(self._buffer):
-            function = partial_load(self._printing, self._buffer.dtype, chunk)
+            function = partial_load(self._printing.prelude, self._buffer.dtype, chunk)
             return f"{function}({self.pointer(point)})"
         return f"*(const {stored}_u *){self.pointer(point)}"
 
     def _gather(self, point: Point) -> str:
         chunk = point.chunk
         assert chunk is not None
-        convert = Conversion(self._printing, self._buffer.dtype)
+        convert = Conversion(self._printing.prelude, self._buffer.dtype)
         sign = "-" if self._buffer.dtype == "bool" else ""
         parts = [
             sign + convert.loaded(self.element(point.lane(i)), 1) if i < chunk.valid else "0"
@@ -200,7 +188,7 @@ class MemoryAccess:
 
     def store(self, point: Point, text: str) -> None:
         line = self._printing.writer.line
-        convert = Conversion(self._printing, self._buffer.dtype)
+        convert = Conversion(self._printing.prelude, self._buffer.dtype)
         chunk = point.chunk
         if chunk is None:
             line(f"{self.element(point)} = {convert.stored(text, 1)};")
@@ -213,7 +201,7 @@ class MemoryAccess:
     def _store_contiguous(self, point: Point, chunk: Chunk, text: str) -> None:
         line = self._printing.writer.line
         if chunk.is_ragged:
-            function = partial_store(self._printing, self._buffer.dtype, chunk)
+            function = partial_store(self._printing.prelude, self._buffer.dtype, chunk)
             line(f"{function}({self.pointer(point)}, {text});")
             return
         stored = self._printing.prelude.stored_name(self._buffer.dtype, chunk.width)
@@ -313,83 +301,3 @@ class RegisterAccess:
         mask = self._printing.prelude.mask_name(dtype, chunk.width)
         lanes = ", ".join("-1" if i < chunk.valid else "0" for i in range(chunk.width))
         return f"{select}(({mask}){{{lanes}}}, {text}, {variable})"
-
-
-class Conversion:
-    """Between the elements of a dtype as stored and as computed."""
-
-    def __init__(self, printing: Printing, dtype: str) -> None:
-        self._prelude = printing.prelude
-        self._dtype = dtype
-
-    def loaded(self, text: str, width: int) -> str:
-        if self._dtype in COMPUTED:
-            return f"{self._half(f'{self._dtype}_to_float', width, load=True)}({text})"
-        if self._dtype == "bool":
-            if width == 1:
-                return f"({text} != 0)"
-            mask = self._prelude.of_letter("i", width)
-            return f"(__builtin_convertvector({text}, {mask}) != 0)"
-        return text
-
-    def stored(self, text: str, width: int) -> str:
-        if self._dtype in COMPUTED:
-            return f"{self._half(f'float_to_{self._dtype}', width, load=False)}({text})"
-        if self._dtype == "bool":
-            if width == 1:
-                return f"(uint8_t)({text})"
-            return f"__builtin_convertvector(-({text}), {self._prelude.of_letter('c', width)})"
-        return text
-
-    def _half(self, name: str, width: int, *, load: bool) -> str:
-        scalar = self._prelude.conversion(name)
-        if width == 1:
-            return scalar
-        bits, floats = self._prelude.of_letter("h", width), self._prelude.of_letter("f", width)
-        source, result = (bits, floats) if load else (floats, bits)
-        return self._prelude.record(
-            f"{result}_{name}",
-            f"static inline {result} {result}_{name}({source} x) {{\n  {result} r;\n"
-            f"  for (int i = 0; i < {width}; ++i) r[i] = {scalar}(x[i]);\n  return r;\n}}\n",
-        )
-
-
-def partial_load(printing: Printing, dtype: str, chunk: Chunk) -> str:
-    """The name of a function that loads the valid lanes of a chunk and puts 0 in the others."""
-    prelude = printing.prelude
-    vector = prelude.stored_name(dtype, chunk.width)
-    name = f"{vector}_load{chunk.valid}"
-    lanes = ", ".join(f"p[{i}]" if i < chunk.valid else "0" for i in range(chunk.width))
-    body = f"  return ({vector}){{{lanes}}};\n"
-    if dtype == "float32" and chunk.width == AVX_LANES:
-        mask = ", ".join("-1" if i < chunk.valid else "0" for i in range(chunk.width))
-        masked = f"({prelude.of_letter('i', chunk.width)}){{{mask}}}"
-        fast = f"  return __builtin_ia32_maskloadps256((const {vector} *)p, {masked});\n"
-        body = f"#if defined(__AVX__)\n{fast}#else\n{body}#endif\n"
-    head = f"static inline {vector} {name}(const {ELEMENTS[dtype].stored} *p) {{\n"
-    return prelude.record(name, f"{head}{body}}}\n")
-
-
-AVX_LANES = 8
-"""Floats in the vector that AVX loads under a mask."""
-
-
-def partial_store(printing: Printing, dtype: str, chunk: Chunk) -> str:
-    """The name of a function that stores the valid lanes of a chunk: halves while they are whole, then elements."""
-    prelude = printing.prelude
-    vector = prelude.stored_name(dtype, chunk.width)
-    name = f"{vector}_store{chunk.valid}"
-    lines = []
-    start = 0
-    half = chunk.width // 2
-    if half > 1 and chunk.valid >= half and dtype in HALVED:
-        low = prelude.function("low", dtype, chunk.width)
-        lines.append(f"*({prelude.stored_name(dtype, half)}_u *)p = {low}(x);")
-        start = half
-    lines += [f"p[{i}] = x[{i}];" for i in range(start, chunk.valid)]
-    text = f"static inline void {name}({ELEMENTS[dtype].stored} *p, {vector} x) {{\n"
-    return prelude.record(name, f"{text}  {' '.join(lines)}\n}}\n")
-
-
-HALVED = ("float32", "float64", "int32", "int64")
-"""Dtypes that are stored as they are computed."""

@@ -14,7 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from autosched.codegen.c.accesses import access, computed_dtype, flat_terms
+from autosched.codegen.c.accesses import access, flat_terms
+from autosched.codegen.c.conversions import computed_dtype
+from autosched.codegen.c.evaluation import value_at
 from autosched.codegen.c.lanes import NO_LANES, Chunk, Lanes, Point
 from autosched.codegen.c.loops import Span, counted
 from autosched.codegen.c.printing import Printing
@@ -182,10 +184,14 @@ def _general_row(printing: Printing, node: Copy, axis: CopyAxis) -> None:
         store = access(printing, target, node.indices)
         values = Values(printing)
         with printing.nested((), f"if ({scope.text(scope.concrete(holds))})"):
-            value = values.cast(values.at(node.value, Point({})), computed_dtype(target.dtype))
+            value = values.cast(
+                value_at(values, node.value, Point({})), computed_dtype(target.dtype)
+            )
             store.store(Point({}), value.text)
         with printing.nested((), "else"):
-            fill = values.cast(values.at(_fill(node), Point({})), computed_dtype(target.dtype))
+            fill = values.cast(
+                value_at(values, _fill(node), Point({})), computed_dtype(target.dtype)
+            )
             store.store(Point({}), fill.text)
 
 
@@ -290,4 +296,4 @@ class _Row:
             values = Values(printing)
             for chunk in chunks:
                 point = Point({lane: chunk.offset}, chunk if chunk.width > 1 else None)
-                target.store(point, values.cast(values.at(shifted, point), dtype).text)
+                target.store(point, values.cast(value_at(values, shifted, point), dtype).text)

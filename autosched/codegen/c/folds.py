@@ -6,7 +6,8 @@ element after another. Any combiner, any number of components.
 
 from __future__ import annotations
 
-from autosched.codegen.c.accesses import Access, RegisterAccess, Value, access, computed_dtype
+from autosched.codegen.c.accesses import Access, RegisterAccess, access
+from autosched.codegen.c.conversions import Value, computed_dtype
 from autosched.codegen.c.lanes import Lanes, Point
 from autosched.codegen.c.printing import Printing
 from autosched.codegen.c.statements import combined

@@ -8,13 +8,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from autosched.codegen.c.accesses import (
-    Access,
-    MemoryAccess,
-    Value,
-    access,
-    computed_dtype,
-)
+from autosched.codegen.c.accesses import Access, MemoryAccess, access
+from autosched.codegen.c.conversions import Value, computed_dtype
+from autosched.codegen.c.evaluation import together, value_at
 from autosched.codegen.c.lanes import Point
 from autosched.codegen.c.printing import Printing
 from autosched.codegen.c.values import Values
@@ -38,7 +34,7 @@ def print_store(printing: Printing, node: Store) -> None:
     used = target.lanes | (index_symbols(node.value) & lanes.symbols)
     values = Values(printing)
     for point in lanes.over(used, lanes.vector_symbol in target.lanes):
-        value = values.cast(values.at(node.value, point), computed_dtype(node.buffer.dtype))
+        value = values.cast(value_at(values, node.value, point), computed_dtype(node.buffer.dtype))
         target.store(point, value.text)
 
 
@@ -53,7 +49,7 @@ def print_reduce(printing: Printing, node: Reduce) -> None:
 
 def _reduce_at(values: Values, node: Reduce, targets: list[Access], point: Point) -> None:
     """All components are read, then combined, then written."""
-    new = [values.at(v, point) for v in node.values]
+    new = [value_at(values, v, point) for v in node.values]
     dtypes = tuple(v.dtype for v in node.values)
     old = [
         values.cast(Value(t.load(point), computed_dtype(b.dtype), point.width), computed_dtype(d))
@@ -73,7 +69,7 @@ def combined(
     if len(parts) > 1 or not isinstance(parts[0], Binary):
         old, new = [values.named(v) for v in old], [values.named(v) for v in new]
     bindings = {f"a{i}": v for i, v in enumerate(old)} | {f"b{i}": v for i, v in enumerate(new)}
-    results = values.together(parts, bindings)
+    results = together(values, parts, bindings)
     return [values.named(r) for r in results] if len(parts) > 1 else results
 
 
