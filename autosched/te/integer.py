@@ -15,6 +15,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 from weakref import WeakValueDictionary
 
@@ -390,20 +391,12 @@ def rebuilt(op: str, *args: Int) -> Int:
     return _CONSTRUCTORS[op](*args)
 
 
+@lru_cache(maxsize=1 << 16)
 def symbols(expression: Int) -> frozenset[Int]:
     """Every symbol that occurs in the expression."""
-    found: set[Int] = set()
-    seen: set[Int] = set()
-    stack = [expression]
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if node.is_symbol:
-            found.add(node)
-        stack.extend(node.args)
-    return frozenset(found)
+    if expression.is_symbol:
+        return frozenset((expression,))
+    return frozenset[Int]().union(*map(symbols, expression.args))
 
 
 def to_text(expression: Int) -> str:

@@ -7,6 +7,7 @@ guards, padding tests and the zeros of a transposed convolution fold away here.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from autosched.te.integer import (
     OPERATIONS,
@@ -41,9 +42,9 @@ def interval(expression: Int, ranges: Ranges, memo: dict[Int, Interval] | None =
 
 def _linear_interval(expression: Int, ranges: Ranges, memo: dict[Int, Interval]) -> Interval:
     """Interval of a sum over its linear form, so that x - x is 0 and not the width of x twice."""
-    terms, constant = linear(expression)
+    terms, constant = _linear(expression)
     low = high = constant
-    for atom, factor in terms.items():
+    for atom, factor in terms:
         a, b = interval(atom, ranges, memo)
         low += min(a * factor, b * factor)
         high += max(a * factor, b * factor)
@@ -52,9 +53,15 @@ def _linear_interval(expression: Int, ranges: Ranges, memo: dict[Int, Interval])
 
 def linear(expression: Int) -> tuple[dict[Int, int], int]:
     """Constant-coefficient linear form {atom: coefficient}, constant; anything not linear is an atom."""
+    terms, constant = _linear(expression)
+    return dict(terms), constant
+
+
+@lru_cache(maxsize=1 << 16)
+def _linear(expression: Int) -> tuple[tuple[tuple[Int, int], ...], int]:
     terms: dict[Int, int] = {}
     constant = _collect(expression, 1, terms)
-    return {atom: factor for atom, factor in terms.items() if factor}, constant
+    return tuple((atom, factor) for atom, factor in terms.items() if factor), constant
 
 
 def _collect(expression: Int, factor: int, terms: dict[Int, int]) -> int:
