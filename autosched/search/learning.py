@@ -22,19 +22,17 @@ FIRST_SIZE = 8
 GROWTH = 1.25
 
 
-def training_round(sizes: Sequence[int], known: int) -> int | None:
-    """How many rounds to train on, given the number of results in each; None before there are enough.
+def training_round(totals: Sequence[int], known: int) -> int | None:
+    """How many rounds to train on, given the number of results after each; None before there are enough.
 
     `known` are examples from earlier jobs: with enough of them there is a model before the first round.
     """
-    reached: int | None = 0 if known >= FIRST_SIZE else None
-    total = known
+    reached = 0 if known >= FIRST_SIZE else None
     threshold = float(FIRST_SIZE) if reached is None else known * GROWTH
-    for i, size in enumerate(sizes):
-        total += size
-        if total >= threshold:
+    for i, total in enumerate(totals):
+        if known + total >= threshold:
             reached = i + 1
-            threshold = total * GROWTH
+            threshold = (known + total) * GROWTH
     return reached
 
 
@@ -50,8 +48,8 @@ class Learner:
 
     def model(self, n_rounds: int, notes: list[str]) -> RankingModel | None:
         """The model in force after `n_rounds` rounds; a note says why there is none where one was due."""
-        sizes = [len(self.ledger.results_of(i).seconds) for i in range(n_rounds)]
-        due = training_round(sizes, len(self.history))
+        totals = [self.ledger.count(i + 1) for i in range(n_rounds)]
+        due = training_round(totals, len(self.history))
         if due is None:
             return None
         if self._trained is None or self._trained[0] != due:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from autosched.features.columns import Array
-from autosched.features.population import Population, joined, row_of
+from autosched.features.population import Population, row_of
 from autosched.features.space import Space
 from autosched.nest.digest import concrete_digest
 from autosched.records.outcome import REPEATABLE, Outcome
@@ -97,18 +97,28 @@ class Ledger:
 
     def results(self, n_rounds: int) -> Results:
         """The results of the first `n_rounds` rounds."""
-        return self._read([t for trials in self.rounds[:n_rounds] for t in trials])
-
-    def results_of(self, round_number: int) -> Results:
-        """The results of one round."""
-        return self._read(self.rounds[round_number])
-
-    def _read(self, trials: Sequence[Trial]) -> Results:
-        told = [t for t in trials if says_something(t)]
+        told = self._told(n_rounds)
         population, places = self.catalogue.population([t.candidate for t in told])
-        kept = [told[i] for i in places]
-        seconds = np.array([seconds_of(t) for t in kept], np.float64)
+        seconds = np.array([seconds_of(told[i]) for i in places], np.float64)
         return Results(population, seconds, np.isfinite(seconds))
+
+    def count(self, n_rounds: int) -> int:
+        """How many trials of the first `n_rounds` rounds say something."""
+        return len(self._told(n_rounds))
+
+    def _told(self, n_rounds: int) -> list[Trial]:
+        trials = [t for closed in self.rounds[:n_rounds] for t in closed]
+        certain = [t for t in trials if says_something(t)]
+        shaken = sum(1 for t in trials if is_shaken(t))
+        if shaken <= len(certain):
+            return certain
+        return [t for t in trials if says_something(t) or is_shaken(t)]
+
+
+def is_shaken(trial: Trial) -> bool:
+    """True for an unstable time: better than none where most are, on a machine that is never quiet."""
+    found = trial.measurement
+    return found is not None and found.outcome is Outcome.UNSTABLE and found.timing is not None
 
 
 def says_something(trial: Trial) -> bool:
@@ -117,17 +127,9 @@ def says_something(trial: Trial) -> bool:
 
 
 def seconds_of(trial: Trial) -> float:
-    """Median seconds of a valid trial, else NaN."""
+    """Median seconds of a valid (or shaken) trial, else NaN."""
     found = trial.measurement
-    if found is None or found.outcome is not Outcome.OK or found.timing is None:
+    timed = (Outcome.OK, Outcome.UNSTABLE)
+    if found is None or found.outcome not in timed or found.timing is None:
         return float("nan")
     return found.timing.median_seconds
-
-
-def both(first: Results, second: Results, n_names: int) -> Results:
-    """Results of both, first before second."""
-    return Results(
-        joined([first.population, second.population], n_names),
-        np.concatenate([first.seconds, second.seconds]),
-        np.concatenate([first.valid, second.valid]),
-    )

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +16,13 @@ import pytest
 from autosched.errors import InvalidInput
 from autosched.features.space import Space
 from autosched.records.outcome import Outcome
+from autosched.records.record import Trial
 from autosched.records.store import HistoryRecord
 from autosched.search import POLICIES, Proposal, make_policy
 from autosched.search.evolution import EvolutionaryPolicy
-from autosched.search.random_policy import Stream
+from autosched.search.learning import training_round
+from autosched.search.ledger import Ledger
+from autosched.search.random_policy import RandomPolicy, Stream
 from autosched.testing.spaces import TARGET, closed, small_space
 
 REPLAY = Path(__file__).with_name("replay.py")
@@ -174,3 +178,28 @@ def test_other_processes_propose_the_same() -> None:
         answers.append(json.loads(found.stdout))
     assert answers[0] == answers[1] == answers[2]
     assert len(answers[0]) == 5
+
+
+def test_training_follows_a_growth_schedule() -> None:
+    assert training_round([1, 5], 0) is None
+    assert training_round([1, 9], 0) == 2
+    assert training_round([1, 9, 10], 0) == 2
+    assert training_round([1, 9, 13], 0) == 3
+    assert training_round([], 400) == 0
+    assert training_round([50], 400) == 0
+    assert training_round([50, 101], 400) == 2
+
+
+def test_shaken_times_count_only_where_most_are() -> None:
+    policy = RandomPolicy(small_space(), Stream(1))
+    asked = policy.propose(6)
+    trials = closed(asked, [1e-3 * (i + 1) for i in range(6)], first=1, number=1)
+
+    def shaken(trial: Trial) -> Trial:
+        assert trial.measurement is not None
+        return replace(trial, measurement=replace(trial.measurement, outcome=Outcome.UNSTABLE))
+
+    for n_shaken, expected in ((0, 6), (2, 4), (4, 6), (6, 6)):
+        ledger = Ledger(policy.catalogue)
+        ledger.close([shaken(t) if i < n_shaken else t for i, t in enumerate(trials)])
+        assert len(ledger.results(1).seconds) == ledger.count(1) == expected
