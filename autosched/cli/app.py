@@ -43,7 +43,8 @@ app.add_typer(db, name="db")
 
 def main() -> None:
     """Runs the command line and exits with its status."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
     sys.exit(run_command(sys.argv[1:]))
 
 
@@ -66,5 +67,5 @@ def run_command(arguments: list[str]) -> int:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """A polite end from outside is an interrupt like Ctrl-C."""
+    """A polite end from outside is an interrupt like Ctrl-C, in the background too."""
     raise KeyboardInterrupt

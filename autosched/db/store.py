@@ -16,7 +16,7 @@ from autosched.db import history, jobs, targets, trials, winners
 from autosched.db.engine import in_read, in_write, open_engine
 from autosched.db.location import database_url
 from autosched.db.upgrade import upgrade_engine
-from autosched.records.record import Measurement, Trial, trial_id
+from autosched.records.record import Measurement, Trial
 from autosched.records.rules import (
     check_confirmation,
     check_round,
@@ -94,7 +94,7 @@ class SqlTuningStore:
         in_write(self.engine, lambda c: trials.add_measurement(c, stored))
 
     def confirm(self, confirmation: Confirmation) -> BestRecord | None:
-        check_confirmation(confirmation, trial_id(confirmation.task_id, 0))
+        check_confirmation(confirmation)
         return in_write(self.engine, lambda c: winners.confirm(c, confirmation))
 
     def history(

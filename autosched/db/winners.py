@@ -13,8 +13,8 @@ from autosched.db.rows import ResultRow, best_of, run_columns, select_best
 from autosched.db.schema import BestRow, RunRow, TrialRow, WorkloadRow
 from autosched.db.trials import Setting, setting_of
 from autosched.records.outcome import Outcome
-from autosched.records.record import Measurement, trial_id
-from autosched.records.rules import replaces, side_by_side_key
+from autosched.records.record import Measurement
+from autosched.records.rules import default_timing, replaces, side_by_side_key
 from autosched.records.store import BestRecord, Confirmation
 
 
@@ -32,7 +32,7 @@ def confirm(connection: Connection, confirmation: Confirmation) -> BestRecord | 
     if not replaces(confirmation, standing, {row.candidate_key for row in contenders.values()}):
         return None
     workload, target, toolchain = setting
-    default = confirmation.timings[trial_id(confirmation.task_id, 0)]
+    default = default_timing(confirmation)
     best = {
         "workload_key": workload,
         "target_key": target,

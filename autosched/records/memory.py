@@ -15,12 +15,13 @@ from typing import Any
 from autosched.records.family import family_key
 from autosched.records.identity import new_job_id
 from autosched.records.outcome import Outcome
-from autosched.records.record import Measurement, Trial, trial_id
+from autosched.records.record import Measurement, Trial
 from autosched.records.rules import (
     better_calibration,
     check_confirmation,
     check_round,
     culprit_of,
+    default_timing,
     fresh_trials,
     lost_measurement,
     may_reuse,
@@ -153,8 +154,7 @@ class MemoryStore:
             self._runs.setdefault(row.trial_id, []).append(row)
 
     def confirm(self, confirmation: Confirmation) -> BestRecord | None:
-        default_id = trial_id(confirmation.task_id, 0)
-        check_confirmation(confirmation, default_id)
+        check_confirmation(confirmation)
         with self._lock:
             setting = self._tasks[confirmation.task_id].setting
             if side_by_side_key(confirmation) in self._side_by_side:
@@ -174,7 +174,7 @@ class MemoryStore:
                 confirmation.space_version,
                 contenders[confirmation.winner].candidate,
                 confirmation.timings[confirmation.winner],
-                confirmation.timings[default_id].median_seconds,
+                default_timing(confirmation).median_seconds,
                 confirmation.source_digest,
                 datetime.now(UTC),
             )

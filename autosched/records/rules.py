@@ -21,7 +21,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from autosched.records.outcome import REPEATABLE, Outcome
-from autosched.records.record import Candidate, Measurement, Timing, Trial
+from autosched.records.record import Candidate, Measurement, Timing, Trial, trial_id
 from autosched.records.store import BestRecord, Confirmation, MeasurementRow
 
 ERROR_CHARACTERS = 4_000
@@ -161,11 +161,18 @@ def may_reuse(number: int, outcome: Outcome) -> bool:
     return outcome not in UNMEASURED
 
 
-def check_confirmation(confirmation: Confirmation, default_id: str) -> None:
+def default_timing(confirmation: Confirmation) -> Timing:
+    """Trial 0's timing in a side-by-side run; the winner's where trial 0 gave no valid kernel."""
+    winner = confirmation.timings[confirmation.winner]
+    return confirmation.timings.get(trial_id(confirmation.task_id, 0), winner)
+
+
+def check_confirmation(confirmation: Confirmation) -> None:
     """A ValueError names what a side-by-side run lacks."""
-    for wanted in (confirmation.winner, default_id):
-        if wanted not in confirmation.timings:
-            raise ValueError(f"trial {wanted} is not among the timings of {confirmation.task_id}")
+    if confirmation.winner not in confirmation.timings:
+        raise ValueError(
+            f"trial {confirmation.winner} is not among the timings of {confirmation.task_id}"
+        )
     for timing in confirmation.timings.values():
         check_timing(timing)
 

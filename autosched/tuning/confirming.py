@@ -38,19 +38,19 @@ class Confirming:
     n_contenders: int = 3
 
     def run(self, task: Task) -> Confirmed | None:
-        """Times the contenders, stores the result, and returns it; None if trial 0 or every contender failed."""
+        """Times the contenders, stores the result, and returns it; None if there is no contender or all failed."""
         built = self._built(task)
-        default = trial_id(task.id, 0)
-        if default not in built:
+        if not built:
             return None
         with self.clock.phase("run"):
             timings = self._timings(task, built)
-        if default not in timings:
+        if not timings:
             return None
+        default = trial_id(task.id, 0)
         winner = winner_of(timings, default)
         digest = built[winner].kernel.digest
         self.store.confirm(Confirmation(task.id, timings, winner, digest, self.space_version))
-        task.confirmed = Confirmed(winner, timings[default], timings[winner])
+        task.confirmed = Confirmed(winner, timings.get(default), timings[winner])
         task.confirmed_at = task.spent
         return task.confirmed
 

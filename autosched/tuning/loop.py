@@ -141,7 +141,7 @@ class Loop:
     def _confirm(self, task: Task) -> None:
         confirmed = self.confirming.run(task)
         if confirmed is None:
-            self.listen(Notice(f"{task.subject.name}: no side-by-side run, trial 0 is not valid"))
+            self.listen(Notice(f"{task.subject.name}: no valid kernel to time side by side"))
             return
         default = confirmed.default or confirmed.best
         self.listen(

@@ -232,3 +232,20 @@ def test_the_same_seed_proposes_the_same_and_another_does_not() -> None:
     first, same, other = (proposals(r.trials()) for r in runs)
     assert first == same
     assert first != other
+
+
+def test_a_default_that_fails_does_not_keep_others_from_winning() -> None:
+    defaults: set[str] = set()
+
+    def answer(kernel: Kernel) -> float | Outcome:
+        if len(defaults) < 2:
+            defaults.add(kernel.digest)
+        return Outcome.WRONG_RESULT if kernel.digest in defaults else some_seconds(kernel)
+
+    rig = Rig(MemoryStore(), answer)
+    rig.loop.run()
+    report = job_report(rig.job, rig.tasks, lambda s: 1e-9, rig.clock.seconds(), interrupted=False)
+    assert not report.failed_tasks
+    for task in report.tasks:
+        assert task.default_seconds is None
+        assert task.best_seconds is not None
