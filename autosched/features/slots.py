@@ -35,6 +35,8 @@ POSITIONS = 8
 CACHES = ("l1", "l2", "l3")
 ROLES = ("input", "packed", "output", "workspace", "local")
 ENTRY_CYCLES = 0.2
+BROADCAST_REGISTERS = 1.25
+"""Registers that broadcast operands take: one, and some room for the compiler."""
 REGION_CYCLES = 6000.0
 
 _MAIN = [
@@ -300,7 +302,11 @@ class SketchSlots:
         all_of = [s for r in self.regions for s in r.statements]
         registers = [self._register_vectors(r) for r in self.regions]
         available = float(self.target.vector_registers)
-        held = self._register_vectors(self.main_region) + self.main.loads.contiguous + 1.0
+        held = (
+            self._register_vectors(self.main_region)
+            + self.main.loads.contiguous
+            + BROADCAST_REGISTERS
+        )
         spilled = graph.maximum(held - available, 0.0)
         self._set(
             "maximum",

@@ -55,6 +55,7 @@ class EvolutionOptions:
     elites: int = 24
     sketches: int = 10
     seeds: float = 0.5
+    late_seeds: float = 0.25
     near_early: float = 0.25
     near_late: float = 0.5
     refine_after: int = 40
@@ -106,7 +107,7 @@ class EvolutionaryPolicy(RandomPolicy):
         model = self.learner.model(n_rounds, self.notes)
         if number == 1:
             self._fill_known(basket)
-        self._fill_seeds(basket, results)
+        self._fill_seeds(basket, results, model)
         near = self._share_near(len(results.seconds))
         n_random = round(self.options.random * basket.size + rng.random() - 0.5)
         n_near = min(int(near * basket.size), basket.missing)
@@ -129,16 +130,18 @@ class EvolutionaryPolicy(RandomPolicy):
         features = self.space.features(population)
         basket.fill(population, features, range(len(rows)), len(rows), origin="history")
 
-    def _fill_seeds(self, basket: Basket, results: Results) -> None:
-        """Seeds of sketches that have no result yet, by estimate and by how they differ."""
+    def _fill_seeds(self, basket: Basket, results: Results, model: RankingModel | None) -> None:
+        """Seeds of sketches that have no result yet, by what is expected of them and by how they differ."""
         tried = set(map(int, results.population.sketch))
         untried = np.array([s for s in map(int, self.live) if s not in tried], np.int64)
         if len(untried) == 0:
             return
-        seeds, cycles = ranked_seeds(self.space, untried)
+        seeds, _ = ranked_seeds(self.space, untried)
         features = self.space.features(seeds)
-        n = int(np.ceil(self.options.seeds * basket.size))
-        order = spread(seeds.sketch, block_shapes(features), cycles, 2 * n)
+        share = self.options.seeds if model is None else self.options.late_seeds
+        n = int(np.ceil(share * basket.size))
+        expected = np.exp(-self._score(features, model))
+        order = spread(seeds.sketch, block_shapes(features), expected, 2 * n)
         basket.fill(seeds, features, order, n, origin="seed")
 
     def _score(self, features: Array, model: RankingModel | None) -> Array:
