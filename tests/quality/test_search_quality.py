@@ -50,7 +50,7 @@ class Landscape:
         if slow > 12:
             return float("nan")
         key = str([dict(s) for s in proposal.candidate.derivation])
-        return 1e-3 * self.factor[key] * (1 + slow)
+        return float(1e-3 * self.factor[key] * (1 + slow))
 
 
 def best_found(name: str, space: Space, landscape: Landscape, seed: int) -> float:
