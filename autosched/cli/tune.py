@@ -69,5 +69,5 @@ def print_report(report: Report) -> None:
         )
     spent = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in report.phase_seconds.items())
     OUT.print(f"{report.wall_seconds:.1f} s: {spent}")
-    for name in report.failed_tasks:
+    for name in () if report.interrupted else report.failed_tasks:
         OUT.print(f"no valid kernel: {name}", markup=False)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from autosched.measure.protocol import Artefact, Builder, Runner, TimingPolicy
 from autosched.records.record import Candidate, Timing, trial_id
-from autosched.records.store import Confirmation, JobSpec, TuningStore
+from autosched.records.store import BestRecord, Confirmation, JobSpec, TuningStore
 from autosched.tuning import progress
 from autosched.tuning.phases import PhaseClock
 from autosched.tuning.task import Confirmed, Task
@@ -54,15 +54,18 @@ class Confirming:
         task.confirmed_at = task.spent
         return task.confirmed
 
+    def standing(self, task: Task) -> BestRecord | None:
+        """The stored winner of the task's workload, of whichever job."""
+        key = task.codebook.workload.key
+        found = self.store.best(key, self.spec.target_key, self.spec.toolchain_key)
+        return found[0] if found else None
+
     def _contenders(self, task: Task) -> list[Contender]:
         """In order of precedence: standing best, trial 0, then by time; each code once."""
         found: list[Contender] = []
-        standing = self.store.best(
-            task.codebook.workload.key, self.spec.target_key, self.spec.toolchain_key
-        )
-        found += [
-            Contender(b.trial_id, b.candidate) for b in standing if b.candidate in task.codebook
-        ]
+        standing = self.standing(task)
+        if standing is not None and standing.candidate in task.codebook:
+            found.append(Contender(standing.trial_id, standing.candidate))
         default = task.default
         if default is not None and progress.median_seconds(default) is not None:
             found.append(Contender(default.id, default.candidate))

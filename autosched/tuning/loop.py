@@ -57,7 +57,7 @@ class Loop:
         for task in self.tasks:
             if task.default is None:
                 self._round(task, [task.policy.default()], 0)
-            if task.confirmed is None:
+            if task.standing is None:
                 self._confirm(task)
         while self._remaining > 0 and self._step():
             pass
@@ -77,6 +77,7 @@ class Loop:
         """Reads what is stored of the task, finishes its open trials, and tells the policy its closed rounds."""
         for trial in self.store.trials(task.id):
             task.record(trial)
+        task.standing = self.confirming.standing(task) if task.trials else None
         if task.open_trials:
             self.store.resend(task.id)
             for trial in self.store.trials(task.id):

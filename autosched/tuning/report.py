@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from autosched.records.outcome import Outcome
+from autosched.records.record import Timing
 from autosched.records.store import Job
 from autosched.tuning import progress
 from autosched.tuning.phases import Phase
@@ -94,22 +95,32 @@ def _weighted(tasks: Sequence[TaskReport], seconds: Sequence[float | None]) -> f
 
 def task_report(task: Task, bound: Bound) -> TaskReport:
     """The report of one task as it stands."""
-    trials = list(task.trials.values())
-    confirmed = task.confirmed
-    default = confirmed.default if confirmed else None
+    default_seconds, best, trial = _stand(task)
     return TaskReport(
         name=task.subject.name,
         workload_key=task.codebook.workload.key,
         weight=task.subject.weight,
         trials=task.spent,
-        outcomes=progress.outcomes(trials),
-        default_seconds=default.median_seconds if default else None,
-        best_seconds=confirmed.best.median_seconds if confirmed else None,
-        spread_seconds=confirmed.best.spread_seconds if confirmed else None,
-        best_trial=confirmed.winner if confirmed else None,
+        outcomes=progress.outcomes(task.trials.values()),
+        default_seconds=default_seconds,
+        best_seconds=best.median_seconds if best else None,
+        spread_seconds=best.spread_seconds if best else None,
+        best_trial=trial,
         operations=task.subject.operations,
         bound_seconds=bound(task.subject),
     )
+
+
+def _stand(task: Task) -> tuple[float | None, Timing | None, str | None]:
+    """Default seconds, the winner's timing and trial of the last side-by-side run; of an earlier run of this job where
+    this one was ended before it had its own."""
+    if task.confirmed is not None:
+        default = task.confirmed.default
+        seconds = default.median_seconds if default else None
+        return seconds, task.confirmed.best, task.confirmed.winner
+    if task.standing is not None:
+        return task.standing.default_seconds, task.standing.timing, task.standing.trial_id
+    return None, None, None
 
 
 def job_report(

@@ -47,7 +47,8 @@ KEPT_ARTEFACTS = 4
 
 @dataclass(eq=False)
 class Task:
-    """`trials` mirrors the store; `confirmed_at` is the budget spent at the last side-by-side run; `artefacts` keeps
+    """`trials` mirrors the store; `confirmed_at` is the budget spent at the last side-by-side run; `standing` is
+    the winner that an earlier run of this job left; `artefacts` keeps
     the builds of those that may contend in the next one, by candidate key."""
 
     id: str
