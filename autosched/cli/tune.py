@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
 from autosched.cli import options
 from autosched.cli.output import ERR, OUT, print_json, ratio_text, share_text, table, time_text
 from autosched.cli.progress import ProgressView
@@ -16,6 +21,9 @@ def tune(
     db: options.Database = None,
     seed: options.Seed = 0,
     compiler: options.Compiler = None,
+    journal: Annotated[
+        Path | None, typer.Option("--journal", help="Log what the runner runs to this file.")
+    ] = None,
     json: options.Json = False,
 ) -> int:
     """Tune a model, a graph or cases of the suite.
@@ -34,6 +42,7 @@ def tune(
             db=db,
             seed=seed,
             compiler=compiler,
+            journal=journal,
             listen=view,
         )
     if json:
