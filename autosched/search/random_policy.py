@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from autosched.errors import InvalidInput
-from autosched.features.population import Population
 from autosched.features.space import Space
 from autosched.records.record import Trial
 from autosched.records.store import HistoryRecord
@@ -99,15 +98,14 @@ class RandomPolicy:
         self._fill_random(basket, rng)
 
     def _fill_random(self, basket: Basket, rng: np.random.Generator) -> None:
-        population = self._random(4 * basket.missing + 16, rng)
+        """Uniform over the live sketches, few of them for few candidates: each costs an evaluation of its own."""
+        n = basket.missing
+        weights = np.zeros(len(self.space.sketches))
+        weights[rng.permutation(self.live)[: max(4, 2 * n)]] = 1.0
+        population = sample_each(self.space, shares(weights, 4 * n + 16), rng)
         order = rng.permutation(len(population))
         features = self.space.features(population)
-        basket.fill(population, features, order, basket.missing, origin="random")
-
-    def _random(self, n: int, rng: np.random.Generator) -> Population:
-        weights = np.zeros(len(self.space.sketches))
-        weights[self.live] = 1.0
-        return sample_each(self.space, shares(weights, n), rng)
+        basket.fill(population, features, order, n, origin="random")
 
     def _fill_enumerated(self, basket: Basket) -> None:
         """What is left of small sketches, in order."""

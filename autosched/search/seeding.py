@@ -9,7 +9,7 @@ from autosched.features.columns import Array
 from autosched.features.population import Population, joined
 from autosched.features.space import Space
 
-MOST_LIVE = 16
+MOST_LIVE = 24
 """Sketches a search keeps; a sketch costs a compilation of its columns, and numbers decide more than structure."""
 
 
