@@ -238,7 +238,7 @@ def compile_columns(
     `direct`: results go straight to the output arrays, which then have the type of the registers; otherwise each is
     copied there, converted, as soon as it is known.
     """
-    order = _ordered(outputs)
+    order = ordered(outputs)
     constants = [c for c in order if c.op == "const"]
     places: dict[Column, int] = {c: i for i, c in enumerate(constants)}
     by_name = {name: len(constants) + i for i, name in enumerate(inputs)}
@@ -291,7 +291,7 @@ class _Registers:
             self._free.append(place)
 
 
-def _ordered(outputs: Sequence[Column]) -> list[Column]:
+def ordered(outputs: Sequence[Column]) -> list[Column]:
     """Every column the outputs need, operands before users."""
     order: list[Column] = []
     done: set[Column] = set()

@@ -11,24 +11,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from autosched.features.columns import Array, ColumnGraph, Program, compile_columns
+from autosched.features.columns import Array, Column, ColumnGraph, compile_columns, ordered
 from autosched.features.slots import SLOTS
 from autosched.features.table import FEATURES, GROUPS
 
 _LOG, _DERIVED_LOG, _DERIVED, _PLAIN = (len(group) for group in GROUPS)
 _FIRST = [str(f.formula) for f in (*GROUPS[0], *GROUPS[3])]
-SLOT_ORDER: tuple[str, ...] = (*_FIRST, *(n for n in SLOTS if n not in set(_FIRST)))
-"""The slots in the order of the rows that `compute` reads."""
 
 
-def _program() -> Program:
+def _derived() -> list[Column]:
     graph = ColumnGraph()
     slots = {name: graph.input(name) for name in SLOTS}
-    derived = [f.formula(slots) for f in (*GROUPS[1], *GROUPS[2]) if not isinstance(f.formula, str)]
-    return compile_columns(derived, SLOT_ORDER, direct=True)
+    groups = (*GROUPS[1], *GROUPS[2])
+    return [f.formula(slots) for f in groups if not isinstance(f.formula, str)]
 
 
-PROGRAM = _program()
+_READ = [c.name for c in ordered(_derived()) if c.op == "input"]
+SLOT_ORDER: tuple[str, ...] = tuple(dict.fromkeys((*_FIRST, *_READ)))
+"""The slots that features are made of, in the order of the rows that `compute` reads; no other is computed."""
+
+PROGRAM = compile_columns(_derived(), SLOT_ORDER, direct=True)
 CHECKED = [i for i, f in enumerate(FEATURES) if f.name in ("analytic.total", "sum.executions")]
 """Features that are not finite if any amount they sum is not."""
 

@@ -25,8 +25,8 @@ class Population:
     def __len__(self) -> int:
         return len(self.sketch)
 
-    def take(self, rows: Array) -> Population:
-        """The candidates at these rows (indices or a mask), in that order."""
+    def take(self, rows: Array | slice) -> Population:
+        """The candidates at these rows (indices, a mask or a slice), in that order."""
         return Population(self.sketch[rows], self.values[rows])
 
     def distinct(self) -> Population:

@@ -152,10 +152,6 @@ class SketchSlots:
         self.main_region, self.main = self._main(reference)
         self._fill()
 
-    def columns(self) -> list[Column]:
-        """One column a slot, in the order of `SLOTS`."""
-        return [self.slots[name] for name in SLOTS]
-
     def _region(self, scopes: RegionScopes) -> _Region:
         graph = self.graph
         statements = tuple(StatementColumns(s, graph, self.target) for s in scopes.statements)

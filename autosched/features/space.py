@@ -21,7 +21,7 @@ import numpy.typing as npt
 from autosched.features import formulas
 from autosched.features.columns import Array, Column, ColumnGraph, Program, compile_columns
 from autosched.features.population import Population, row_of
-from autosched.features.slots import SLOTS, SketchSlots
+from autosched.features.slots import SketchSlots
 from autosched.features.table import FEATURES
 from autosched.sketch.sketch import Sketch
 from autosched.target.target import Target
@@ -137,10 +137,12 @@ class Space:
         """One row a candidate, [n, len(FEATURES)], scaled; zeros where a number is beyond what is exact."""
         rows = np.empty((len(population), len(FEATURES)), np.float32)
         order = np.argsort(population.sketch, kind="stable")
+        ordered = bool(np.all(order[1:] > order[:-1]))
         scratch = _Scratch(BLOCK_ROWS, max(1, self._registers(population)))
         for start in range(0, len(order), BLOCK_ROWS):
             block = order[start : start + BLOCK_ROWS]
-            rows[block] = self._block(population.take(block), scratch)
+            where = slice(start, start + len(block)) if ordered else block
+            rows[where] = self._block(population.take(where), scratch)
         return rows
 
     def _registers(self, population: Population) -> int:
@@ -213,7 +215,7 @@ class _Scratch:
 
     def __init__(self, rows: int, n_registers: int) -> None:
         self.registers = np.empty((n_registers, rows))
-        self.slots = np.empty((len(SLOTS) + 1, rows), np.float32)
+        self.slots = np.empty((len(formulas.SLOT_ORDER) + 1, rows), np.float32)
         self.features = np.empty((len(FEATURES), rows), np.float32)
         self.temporaries = np.empty((formulas.PROGRAM.n_registers, rows), np.float32)
 

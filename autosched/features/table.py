@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from autosched.features import estimate
@@ -439,6 +440,7 @@ FEATURES: tuple[Feature, ...] = tuple(f for group in GROUPS for f in group)
 """Every feature, in the order of a row."""
 
 
+@lru_cache(maxsize=1)
 def schema() -> str:
     """Content key of names, order, units, meanings and slots: what a stored row or a saved model means."""
     lines = [f"{f.name} {f.unit} {f.scale} {f.meaning}" for f in FEATURES] + list(SLOTS)
