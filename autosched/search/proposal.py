@@ -28,8 +28,11 @@ class Policy(Protocol):
     policy.observe(round_1) ...
 
     A policy built anew and told the same rounds proposes the same. It never proposes a candidate that it was told of.
-    Fewer than asked means that its space is nearly exhausted, none that it is.
+    Fewer than asked means that its space is nearly exhausted, none that it is. `notes` are sentences for a person, what
+    the search could not do and went on without; whoever shows one takes it out.
     """
+
+    notes: list[str]
 
     def default(self) -> Proposal: ...
 

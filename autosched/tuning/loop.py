@@ -97,6 +97,8 @@ class Loop:
         task = self.tasks[chosen]
         with self.clock.phase("search"):
             proposals = task.policy.propose(self._round_size())
+        while task.policy.notes:
+            self.listen(Notice(f"{task.subject.name}: {task.policy.notes.pop(0)}"))
         if not proposals:
             task.exhausted = True
             return True

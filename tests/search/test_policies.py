@@ -203,3 +203,13 @@ def test_shaken_times_count_only_where_most_are() -> None:
         ledger = Ledger(policy.catalogue)
         ledger.close([shaken(t) if i < n_shaken else t for i, t in enumerate(trials)])
         assert len(ledger.results(1).seconds) == ledger.count(1) == expected
+
+
+def test_a_model_that_cannot_be_fitted_is_said_and_done_without() -> None:
+    policy = make_policy("evolutionary", small_space(), seed=1)
+    asked = [policy.default()]
+    for number in range(3):
+        policy.observe(closed(asked, [1e-3] * len(asked), first=8 * number, number=number))
+        asked = policy.propose(8)
+        assert asked
+    assert any("could not be fitted" in note for note in policy.notes)
