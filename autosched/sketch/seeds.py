@@ -27,6 +27,7 @@ from autosched.te.integer import Int, evaluate, symbols
 from autosched.te.workload import Stage
 
 MOST_BLOCKS = 3
+SHORT = 4
 TASKS_PER_THREAD = (4, 2, 16)
 MOST_SEEDS = 24
 MOST_LOWERED = 48
@@ -96,7 +97,8 @@ def _plain_drafts(drafting: _Drafting, stage: Stage) -> Iterator[dict[str, int]]
             lanes = draft.get(f"{stage.name}.{axis}.r", 1)
             units = -(-extents[axis] // lanes)
             wanted = max(1, units // (per_thread * drafting.target.threads))
-            draft[name] = nearest(drafting.domains[name], wanted)
+            room = _rows_in_cache(drafting, stage, axis) // lanes
+            draft[name] = nearest(drafting.domains[name], max(1, min(wanted, room)))
         for kind, wanted in (("u", 2), ("t", 1 << 30), ("m", 1)):
             for name in drafting.of(stage, kind).values():
                 draft[name] = nearest(drafting.domains[name], wanted)
@@ -106,6 +108,15 @@ def _plain_drafts(drafting: _Drafting, stage: Stage) -> Iterator[dict[str, int]]
         yield draft
 
 
+def _rows_in_cache(drafting: _Drafting, stage: Stage, axis: str) -> int:
+    """Steps along an axis whose elements, those of the axes inside it included, fill half of L1: what one member of a
+    row group leaves there, the next finds there."""
+    names = [a.name for a in stage.axes]
+    inside = stage.axes[names.index(axis) + 1 :]
+    row_bytes = n_bytes(stage.values[0].dtype) * prod(largest(a.extent) for a in inside)
+    return drafting.target.l1_bytes // 2 // row_bytes
+
+
 def _reuse_drafts(drafting: _Drafting, stage: Stage) -> Iterator[dict[str, int]]:
     lanes_of = drafting.of(stage, "r")
     vector = drafting.plan[stage.name.removesuffix(PART).removesuffix(LOCAL)].vector
@@ -113,7 +124,7 @@ def _reuse_drafts(drafting: _Drafting, stage: Stage) -> Iterator[dict[str, int]]
     extents = tuple(largest(a.extent) for a in stage.axes)
     blocks = register_blocks(stage, vector, domains, drafting.target, extents)[:MOST_BLOCKS]
     growth = _growth_orders(drafting, stage)
-    for per_thread, order, cut, block in product(TASKS_PER_THREAD, growth, (True, False), blocks):
+    for per_thread, order, cut, block in product(TASKS_PER_THREAD, growth, (False, True), blocks):
         lanes = dict(block.lanes)
         tile = _reduction_tile(drafting, stage, lanes, vector) if cut else {}
         units = _grown(drafting, stage, lanes, tile, (order, per_thread))
@@ -121,9 +132,18 @@ def _reuse_drafts(drafting: _Drafting, stage: Stage) -> Iterator[dict[str, int]]
         reduce_extents = {a.name: largest(a.extent) for a in stage.reduce_axes}
         for axis, name in drafting.of(stage, "t").items():
             draft[name] = nearest(drafting.domains[name], tile.get(axis, reduce_extents[axis]))
-        for name in drafting.of(stage, "u").values():
-            draft[name] = nearest(drafting.domains[name], 4)
-        yield draft
+        yield draft | _unrolls(drafting, stage)
+
+
+def _unrolls(drafting: _Drafting, stage: Stage) -> dict[str, int]:
+    """Four steps of the innermost reduction axis; an axis outside it only where that one is very short."""
+    reduce = {a.name: largest(a.extent) for a in stage.reduce_axes}
+    innermost = stage.reduce_axes[-1].name
+    outside = SHORT if reduce[innermost] < SHORT else 1
+    return {
+        name: nearest(drafting.domains[name], SHORT if axis == innermost else outside)
+        for axis, name in drafting.of(stage, "u").items()
+    }
 
 
 def _growth_orders(drafting: _Drafting, stage: Stage) -> list[tuple[str, ...]]:

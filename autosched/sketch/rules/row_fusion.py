@@ -54,8 +54,7 @@ class RowFusion:
         group = members[-1].name
         changes = {s.name: StagePlan("rows", group=group, vector=vectors[s.name]) for s in members}
         if tiled is not None:
-            packs = tuple(p for p in option.packs if p.position != "shared")
-            changes[tiled.name] = replace(option, placement="rows", group=group, packs=packs)
+            changes[tiled.name] = replace(option, placement="rows", group=group)
         arguments = {
             "members": [s.name for s in members],
             "vectors": [vectors[s.name] for s in members],
