@@ -12,7 +12,7 @@ from autosched.db.history import split_trial_id
 from autosched.db.rows import ResultRow, best_of, run_columns, select_best
 from autosched.db.schema import BestRow, RunRow, TrialRow, WorkloadRow
 from autosched.db.trials import Setting, setting_of
-from autosched.records.outcome import Outcome
+from autosched.records.outcome import CONFIRMABLE, Outcome
 from autosched.records.record import Measurement
 from autosched.records.rules import default_timing, replaces, side_by_side_key
 from autosched.records.store import BestRecord, Confirmation
@@ -79,7 +79,7 @@ def _contender(connection: Connection, text: str, setting: Setting) -> ResultRow
     row = connection.execute(wanted).first()
     if row is None:
         raise ValueError(f"trial {text} is not one of workload, target, toolchain {setting}")
-    if row.outcome != Outcome.OK:
+    if row.outcome not in CONFIRMABLE:
         raise ValueError(f"trial {text} has no valid result to confirm")
     return row
 

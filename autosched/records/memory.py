@@ -14,7 +14,7 @@ from typing import Any
 
 from autosched.records.family import family_key
 from autosched.records.identity import new_job_id
-from autosched.records.outcome import Outcome
+from autosched.records.outcome import CONFIRMABLE, Outcome
 from autosched.records.record import Measurement, Trial
 from autosched.records.rules import (
     better_calibration,
@@ -290,7 +290,7 @@ class MemoryStore:
             raise ValueError(
                 f"trial {trial_id} is not one of workload, target, toolchain {setting}"
             )
-        if trial.measurement is None or trial.measurement.outcome is not Outcome.OK:
+        if trial.measurement is None or trial.measurement.outcome not in CONFIRMABLE:
             raise ValueError(f"trial {trial_id} has no valid result to confirm")
         return trial
 

@@ -22,3 +22,6 @@ class Outcome(StrEnum):
 
 REPEATABLE = frozenset({Outcome.UNSTABLE, Outcome.LOST})
 """Outcomes that say nothing about the candidate itself: it may be measured again."""
+
+CONFIRMABLE = frozenset({Outcome.OK, Outcome.UNSTABLE})
+"""The kernel was right; a side-by-side run gives it the time that a disturbed one lacks."""

@@ -67,7 +67,7 @@ class Confirming:
         if standing is not None and standing.candidate in task.codebook:
             found.append(Contender(standing.trial_id, standing.candidate))
         default = task.default
-        if default is not None and progress.median_seconds(default) is not None:
+        if default is not None and progress.may_contend(default):
             found.append(Contender(default.id, default.candidate))
         fastest = progress.contenders(task.trials.values(), self.n_contenders)
         found += [Contender(t.id, t.candidate) for t in fastest]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from autosched.records.outcome import Outcome
 from autosched.records.record import Trial
+from autosched.search.ledger import is_shaken
 
 
 def median_seconds(trial: Trial) -> float | None:
@@ -48,22 +50,42 @@ def fastest(trials: Iterable[Trial]) -> Trial | None:
 
 
 def best_after_rounds(closed_rounds: Sequence[Sequence[Trial]]) -> tuple[float, ...]:
-    """The fastest time after each round, from the first round on that left a valid one."""
+    """The fastest time after each round, from the first round on that left a right kernel."""
     found: list[float] = []
     for trials in closed_rounds:
-        times = [s for t in trials if (s := median_seconds(t)) is not None]
+        times = [_order(t)[0] for t in trials if may_contend(t)]
         if found or times:
             found.append(min([*found[-1:], *times]))
     return tuple(found)
 
 
 def contenders(trials: Iterable[Trial], n: int) -> list[Trial]:
-    """The `n` fastest valid trials that were measured to the end, fastest first, beside trial 0."""
-    timed = [
-        (s, t.number, t)
-        for t in trials
-        if (s := median_seconds(t)) is not None
-        and t.measurement is not None
-        and not t.measurement.early_stopped
-    ]
-    return [t for _, number, t in sorted(timed, key=lambda x: x[:2]) if number > 0][:n]
+    """The `n` fastest trials that were measured to the end, fastest first, beside trial 0: valid ones, and where there
+    is none on a machine that is never quiet, those that were right but disturbed while they were timed."""
+    rivals = [t for t in trials if t.number > 0 and not _stopped_early(t)]
+    valid = [t for t in rivals if median_seconds(t) is not None]
+    return sorted(valid or filter(was_disturbed, rivals), key=_order)[:n]
+
+
+DISTURBED_SHARE = 0.5
+"""From this share of disturbed samples on, an unstable time is the machine's fault; below, it is not to be believed."""
+
+
+def was_disturbed(trial: Trial) -> bool:
+    """Whether a right kernel has no certain time because of other load."""
+    timing = trial.measurement.timing if trial.measurement is not None else None
+    return is_shaken(trial) and timing is not None and timing.contended_share >= DISTURBED_SHARE
+
+
+def may_contend(trial: Trial) -> bool:
+    """Whether a trial can be timed side by side: its kernel was right, however well it was timed."""
+    return median_seconds(trial) is not None or was_disturbed(trial)
+
+
+def _stopped_early(trial: Trial) -> bool:
+    return trial.measurement is not None and trial.measurement.early_stopped
+
+
+def _order(trial: Trial) -> tuple[float, int]:
+    timing = trial.measurement.timing if trial.measurement is not None else None
+    return (timing.median_seconds if timing is not None else math.inf), trial.number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -249,3 +250,20 @@ def test_a_default_that_fails_does_not_keep_others_from_winning() -> None:
     for task in report.tasks:
         assert task.default_seconds is None
         assert task.best_seconds is not None
+
+
+def test_a_machine_that_is_never_quiet_still_gets_confirmed_winners() -> None:
+    rig = Rig(MemoryStore())
+    honest = rig.machine.measure
+
+    def shaken(*arguments: Any) -> Measurement:
+        found = honest(*arguments)
+        assert found.timing is not None
+        timing = replace(found.timing, contended_share=1.0)
+        return replace(found, outcome=Outcome.UNSTABLE, timing=timing)
+
+    rig.machine.measure = shaken  # type: ignore[method-assign]
+    rig.loop.run()
+    report = job_report(rig.job, rig.tasks, lambda s: 1e-9, rig.clock.seconds(), interrupted=False)
+    assert not report.failed_tasks
+    assert all(t.speedup is not None and t.speedup >= 1 for t in report.tasks)
