@@ -14,8 +14,12 @@ from typing import Any
 import numpy as np
 
 from autosched.nest.concrete import Concrete
-from autosched.nest.nodes import Block, Lane, Loop, Node, walk
-from autosched.sketch.generate import generate
+from autosched.nest.nodes import Block, Body, Loop, Region, children
+from autosched.nest.points import Points
+from autosched.sketch.generate import plans_of
+from autosched.sketch.lower.lower import lower
+from autosched.sketch.lower.space import NoCandidateError
+from autosched.sketch.plan import Plan
 from autosched.sketch.sketch import Sketch
 from autosched.target.target import Target
 from autosched.te.canonical import canonical
@@ -69,12 +73,14 @@ class Candidate:
     @cached_property
     def has_tail(self) -> bool:
         """Whether some loop or lane of it runs short of its extent."""
-        concrete = Concrete(self.environment)
         nest = self.sketch.nest
-        regions = (*nest.prepare, *nest.regions)
-        for loop in (loop for region in regions for loop in region.loops):
-            concrete.bind(loop.var, loop.extent)
-        return any(_falls_short(n, concrete) for region in regions for n in walk(region.body))
+        return any(self._falls_short(region) for region in (*nest.prepare, *nest.regions))
+
+    def _falls_short(self, region: Region) -> bool:
+        points = Points(Concrete(self.environment), {}, 1)
+        for loop in region.loops:
+            points = points.expanded(loop.var, points.column(loop.extent))
+        return _falls_short(region.body, points)
 
     def describe(self) -> str:
         steps = [(s.rule, s.stage, dict(s.arguments)) for s in self.sketch.derivation]
@@ -83,25 +89,45 @@ class Candidate:
         )
 
 
-def _falls_short(node: Node, concrete: Concrete) -> bool:
-    if isinstance(node, Loop):
-        concrete.bind(node.var, node.extent)
-        return not concrete.known(node.limit).is_constant
-    lanes: tuple[Lane, ...] = node.lanes if isinstance(node, Block) else ()
-    return any(concrete.known(x.full) is not as_int(1) for x in lanes)
+def _falls_short(body: Body, points: Points) -> bool:
+    for node in body:
+        below = points
+        if isinstance(node, Loop):
+            limit = points.column(node.limit)
+            if (limit < points.column(node.extent)).any():
+                return True
+            below = points.expanded(node.var, limit)
+        lanes = node.lanes if isinstance(node, Block) else ()
+        if any((points.column(lane.full) == 0).any() for lane in lanes):
+            return True
+        if _falls_short(children(node), below):
+            return True
+    return False
 
 
 def candidates(
     case: Case, target: Target, rng: np.random.Generator, count: int
 ) -> Iterator[Candidate]:
-    """About `count` different candidates, spread over all sketches of the case."""
-    sketches = generate(case.canonical, target)
-    shares = rng.permutation(len(sketches))
-    for place in range(len(sketches)):
-        share = count // len(sketches) + (place < count % len(sketches))
-        sketch = sketches[shares[place]]
-        for values in drawn(sketch, rng, share):
-            yield Candidate(case, sketch, values)
+    """About `count` different candidates, spread over all sketches of the case, or over `count` of them."""
+    plans = plans_of(case.canonical, target)
+    chosen = rng.permutation(len(plans))[:count]
+    for place, number in enumerate(chosen):
+        share = count // len(chosen) + (place < count % len(chosen))
+        sketch = _sketch(case.canonical, plans[number], target)
+        if sketch is not None:
+            for values in drawn(sketch, rng, share):
+                yield Candidate(case, sketch, values)
+
+
+def _sketch(workload: Workload, plan: Plan, target: Target) -> Sketch | None:
+    """The sketch of a plan without its seeds."""
+    try:
+        lowered = lower(workload, plan, target)
+    except NoCandidateError:
+        return None
+    return Sketch(
+        workload, plan.derivation, lowered.nest, lowered.decisions, lowered.constraints, ()
+    )
 
 
 def drawn(sketch: Sketch, rng: np.random.Generator, count: int) -> list[dict[str, int]]:
@@ -166,7 +192,9 @@ def _wrong(got: Array, want: Array, epsilon: float) -> Array:
     """Which elements differ."""
     if got.dtype.kind in "iub":
         return np.not_equal(got, want)
-    a, b = got.astype(np.float64), want.astype(np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        b = want.astype(got.dtype).astype(np.float64)
+    a = got.astype(np.float64)
     finite = np.isfinite(b)
     largest = np.abs(b[finite]).max(initial=0.0)
     limit = TOLERANCE_EPSILONS * epsilon * (largest + np.abs(np.where(finite, b, 0)))

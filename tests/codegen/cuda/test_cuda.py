@@ -13,12 +13,24 @@ from autosched.codegen.cuda import cuda_kernel
 from autosched.codegen.cuda.resources import parse_resources
 from autosched.codegen.cuda.scalars import BINARY, INTEGER, PRELUDE, UNARY
 from autosched.nest.interpret import interpret
+from autosched.nest.nodes import Nest, Region, Store
 from autosched.te import expr, integer
+from autosched.te.expr import Load
+from autosched.te.integer import Int, ceil_div, minimum
 from autosched.testing.emulate import emulate
 from autosched.testing.gpu_nests import GPU_NESTS
-from autosched.testing.nests import NESTS, Example
+from autosched.testing.nests import (
+    NESTS,
+    Example,
+    decision,
+    flat_input,
+    flat_output,
+    index,
+    loop,
+)
 
 EXAMPLES = {**NESTS, **GPU_NESTS}
+GOLDEN = Path(__file__).parents[2] / "golden" / "cuda"
 ARCHITECTURES = ("sm_80", "sm_90a")
 
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
@@ -100,3 +112,43 @@ def test_shared_memory_beyond_the_static_limit_is_dynamic() -> None:
     (launch,) = kernel.launches
     assert launch.dynamic_shared_bytes == launch.shared_bytes == 112 * 113 * 4
     assert "extern __shared__" in kernel.kernel.source
+
+
+def _doubled() -> tuple[Nest, Int]:
+    """y = 2 x for 23 elements in tiles whose size is not known before the launch."""
+    tile, b, i = decision("tile"), index("b"), index("i")
+    x, y = flat_input("x", 23), flat_output("y", 23)
+    at = b * tile + i
+    inner = loop(
+        i, 23, (Store(y, (at,), Load(x, (at,)) * 2.0),), limit=minimum(tile, 23 - b * tile)
+    )
+    region = Region("tiles", (loop(b, ceil_div(23, tile), (), kind="block.x"),), (inner,))
+    return Nest("doubled", (x,), (y,), (), (), (), (region,)), tile
+
+
+@needs_compiler
+@pytest.mark.parametrize("size", [1, 4, 23, 40])
+def test_open_symbols_are_arguments_and_size_the_grid(size: int, tmp_path: Path) -> None:
+    nest, tile = _doubled()
+    kernel = cuda_kernel(nest, {}, open_symbols=(tile,))
+    assert kernel.kernel.symbols == ("tile",)
+    x = np.arange(23, dtype=np.float32)
+    (found,) = emulate(kernel, [x], tmp_path, symbols={tile: size})
+    assert found.tolist() == (2 * x).tolist()
+
+
+def test_sizes_that_must_be_static_are_named() -> None:
+    example = GPU_NESTS["shared_transpose"]()
+    with pytest.raises(ValueError, match="thread count side is not static"):
+        cuda_kernel(example.nest, {}, open_symbols=tuple(example.environment))
+
+
+@pytest.mark.parametrize("name", GPU_NESTS)
+def test_text_is_the_golden_one(name: str, update_golden: bool) -> None:
+    example = GPU_NESTS[name]()
+    text = cuda_kernel(example.nest, example.environment).kernel.source.replace(PRELUDE, "")
+    path = GOLDEN / f"{name}.cu"
+    if update_golden:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert text == path.read_text()
