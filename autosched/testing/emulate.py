@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from autosched.codegen.cuda import CudaKernel, Launch
+from autosched.codegen.cuda.scalars import PRELUDE
 from autosched.codegen.kernel import BufferSpec
 from autosched.te.dtype import is_float, numpy_dtype
 from autosched.te.integer import Int, evaluate
@@ -23,13 +24,11 @@ FLAGS = ["-std=c++20", "-O1", "-fPIC", "-shared", "-pthread", "-w", "-fwrapv"]
 def emulate(
     kernel: CudaKernel,
     inputs: Sequence[Array],
-    directory: Path,
+    library: ctypes.CDLL,
     *,
     symbols: Mapping[Int, int] | None = None,
-    compiler: str = "g++",
 ) -> tuple[Array, ...]:
-    """Flat outputs of the kernel; `directory` receives the compiled library, `symbols` values for open symbols."""
-    library = ctypes.CDLL(str(build(kernel, directory, compiler)))
+    """Flat outputs of a kernel in a library from `built`; `symbols` has values for its open symbols."""
     spec = kernel.kernel
     read = [np.ascontiguousarray(a).ravel() for a in inputs]
     packed = [_poisoned(b) for b in spec.packed]
@@ -44,21 +43,24 @@ def emulate(
     return tuple(outputs)
 
 
-def build(kernel: CudaKernel, directory: Path, compiler: str) -> Path:
-    """The shared library, with a `launch_SYMBOL(arguments, grid, block)` for each function."""
+def built(kernels: Sequence[CudaKernel], directory: Path, *, compiler: str = "g++") -> ctypes.CDLL:
+    """One library of all kernels (of different names), with a `launch_SYMBOL(arguments, grid, block)` for each
+    function."""
     (directory / "cuda_pipeline.h").write_text("")
     launchers = "".join(
         f'extern "C" void launch_{x.symbol}(void** a, const int* g, const int* b) '
         f"{{ emulation::launch({x.symbol}, a, g, b); }}\n"
+        for kernel in kernels
         for x in kernel.launches
     )
-    text = kernel.kernel.source.replace("extern __shared__", "extern")
-    source = directory / f"{kernel.kernel.name}.cpp"
-    source.write_text(f'#include "{HEADER}"\n{text}\n{launchers}')
+    text = "".join(k.kernel.source.replace(PRELUDE, "") for k in kernels)
+    text = text.replace("extern __shared__", "extern")
+    source = directory / "kernels.cpp"
+    source.write_text(f'#include "{HEADER}"\n{PRELUDE}\n{text}\n{launchers}')
     library = source.with_suffix(".so")
     command = [compiler, *FLAGS, f"-I{directory}", str(source), "-o", str(library)]
     subprocess.run(command, check=True, capture_output=True, text=True)
-    return library
+    return ctypes.CDLL(str(library))
 
 
 def _start(

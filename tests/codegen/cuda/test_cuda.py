@@ -17,7 +17,7 @@ from autosched.nest.nodes import Nest, Region, Store
 from autosched.te import expr, integer
 from autosched.te.expr import Load
 from autosched.te.integer import Int, ceil_div, minimum
-from autosched.testing.emulate import emulate
+from autosched.testing.emulate import built, emulate
 from autosched.testing.gpu_nests import GPU_NESTS
 from autosched.testing.nests import (
     NESTS,
@@ -49,7 +49,7 @@ def test_emulated_text_equals_interpreter_and_reference(name: str, tmp_path: Pat
     example = EXAMPLES[name]()
     inputs = example.inputs(np.random.default_rng(5))
     kernel = cuda_kernel(example.nest, example.environment)
-    found = emulate(kernel, inputs, tmp_path)
+    found = emulate(kernel, inputs, built([kernel], tmp_path))
     meaning = interpret(example.nest, example.environment, inputs)
     for got, want, meant in zip(found, example.expected(*inputs), meaning, strict=True):
         assert got.dtype == want.dtype
@@ -133,7 +133,7 @@ def test_open_symbols_are_arguments_and_size_the_grid(size: int, tmp_path: Path)
     kernel = cuda_kernel(nest, {}, open_symbols=(tile,))
     assert kernel.kernel.symbols == ("tile",)
     x = np.arange(23, dtype=np.float32)
-    (found,) = emulate(kernel, [x], tmp_path, symbols={tile: size})
+    (found,) = emulate(kernel, [x], built([kernel], tmp_path), symbols={tile: size})
     assert found.tolist() == (2 * x).tolist()
 
 
