@@ -210,6 +210,8 @@ def _template(name: str, dtype: str, width: int) -> Template:
         return _select(dtype, width)
     if name in ("low", "high"):
         return Template(_half(name, dtype, width))
+    if name == "every_second":
+        return Template(_every_second(width))
     if dtype == "float32" and name in FLOAT32_VECTOR:
         return FLOAT32_VECTOR[name]
     clamps = {CLAMP_NAMES[op]: form for op, form in CLAMP_C.items()}
@@ -253,6 +255,20 @@ def _half(name: str, dtype: str, width: int) -> str:
         f"  return __builtin_shufflevector(x, x, {', '.join(map(str, numbers))});\n"
         "#else\n"
         f"  return (v{half}{letter}){{{', '.join(f'x[{i}]' for i in numbers)}}};\n"
+        "#endif\n}\n"
+    )
+
+
+def _every_second(width: int) -> str:
+    """Elements 0, 2, 4 .. of a row, from the vector at its start and the one that ends at the last of them."""
+    picks = [i if i < width else i + 1 for i in range(0, 2 * width, 2)]
+    parts = [f"x[{i}]" if i < width else f"y[{i - width}]" for i in picks]
+    return (
+        "static inline $V $V_every_second($V x, $V y) {\n"
+        "#if defined(__clang__) || __GNUC__ >= 12\n"
+        f"  return __builtin_shufflevector(x, y, {', '.join(map(str, picks))});\n"
+        "#else\n"
+        f"  return ($V){{{', '.join(parts)}}};\n"
         "#endif\n}\n"
     )
 

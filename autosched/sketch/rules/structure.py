@@ -62,9 +62,10 @@ def plain_vectors(stage: Stage) -> list[str]:
         last = [a for a in stage.axes[-1:] if _is_wide(a)]
         return [a.name for a in last or axes[-1:]] or [""]
     spatial = [a for a in contiguous if a in stage.axes]
-    reduce = [a for a in contiguous if a in stage.reduce_axes]
+    reduce = [a for a in contiguous if a in stage.reduce_axes and largest(a.extent) >= NARROW]
     chosen = spatial[-1:] + reduce[-1:]
-    return [a.name for a in chosen] or [""]
+    anything = [a for a in stage.axes if a in axes] or axes
+    return [a.name for a in chosen or anything[-1:]] or [""]
 
 
 def reuse_vectors(stage: Stage) -> list[str]:
