@@ -23,12 +23,14 @@ from pydantic import TypeAdapter
 
 from autosched.bench.peers import PEERS
 from autosched.bench.subject import Subject
+from autosched.measure.linux import die_with_parent
 
 SAMPLE_SECONDS = 200e-6
 """Calls are timed together until they take this long, so that reading the clock costs nothing."""
 
 
 def main() -> None:
+    die_with_parent()  # stopped between turns, it would not see its input end
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     request = json.loads(sys.stdin.readline())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -59,14 +60,20 @@ class Contender:
         }
 
     def prepare(self) -> bool:
-        """Whether the library can run the case at all."""
+        """Whether the library can run the case at all. It stands still from then on, but for its turns."""
         answer = self._ask(self._request, PREPARE_SECONDS)
+        self._process.send_signal(signal.SIGSTOP)
         self.how = str(answer["how"]) if answer else ""
         return bool(answer and answer["ready"])
 
     def turn(self, seconds: float) -> Turn | None:
-        """Runs for at least `seconds`; None if the process is gone."""
+        """Runs for at least `seconds`; None if the process is gone.
+
+        Between turns the whole process is stopped: thread pools that spin while they wait would take the cores of
+        whoever is next."""
+        self._process.send_signal(signal.SIGCONT)
         answer = self._ask({"seconds": seconds}, ROUND_SECONDS)
+        self._process.send_signal(signal.SIGSTOP)
         return Turn(answer["us"], answer["contended"]) if answer else None
 
     def close(self) -> None:

@@ -5,9 +5,11 @@ The check's arrays travel once per task, in one sealed memory file that kernels 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import mmap
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -120,9 +122,26 @@ def memory_file(name: str, parts: Sequence[bytes | memoryview]) -> int:
         rest = memoryview(part).cast("B")
         while rest:
             rest = rest[os.write(file, rest) :]
-    seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
-    fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals)
+    _seal(file)
     return file
+
+
+SEALING_SECONDS = 5.0
+
+
+def _seal(file: int) -> None:
+    """Makes the file's content final. The kernel answers EBUSY while it holds a page for a moment itself (moving or
+    merging memory), so that is asked again; OSError where it goes on."""
+    seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+    end = time.monotonic() + SEALING_SECONDS
+    while True:
+        try:
+            fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals)
+            return
+        except OSError as error:
+            if error.errno != errno.EBUSY or time.monotonic() > end:
+                raise
+        time.sleep(0.01)
 
 
 class _ArrayPool:
