@@ -229,19 +229,6 @@ def reads_of(stage: Stage, producer: Stage) -> tuple[Load, ...]:
     )
 
 
-def ancestors(stage: Stage) -> Iterator[Stage]:
-    """Every stage that `stage` depends on, each once, nearest first."""
-    seen: set[int] = set()
-    queue = list(producers(stage))
-    while queue:
-        found = queue.pop(0)
-        if id(found) in seen:
-            continue
-        seen.add(id(found))
-        yield found
-        queue.extend(producers(found))
-
-
 def axis_by_name(stage: Stage, name: str) -> Axis:
     for axis in (*stage.axes, *stage.reduce_axes):
         if axis.name == name:

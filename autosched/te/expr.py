@@ -340,13 +340,6 @@ def substitute_indices(expression: Expr, replacement: Mapping[Int, Int]) -> Expr
     return transform(expression, leaf)
 
 
-def substitute_variables(expression: Expr, values: Mapping[Variable, Expr]) -> Expr:
-    """The expression with named scalars replaced."""
-    return transform(
-        expression, lambda node: values.get(node, node) if isinstance(node, Variable) else node
-    )
-
-
 def loads(expression: Expr) -> tuple[Load, ...]:
     """Every load in the expression, in reading order, repeated if it occurs twice."""
     if isinstance(expression, Load):
