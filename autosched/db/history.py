@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select
 from autosched.db.rows import Query, history_record_of
 from autosched.db.schema import TargetRow, TrialRow
 from autosched.records.outcome import Outcome
-from autosched.records.record import trial_id
+from autosched.records.record import split_trial_id, trial_id
 from autosched.records.store import HistoryRecord
 
 NUMBERS_A_QUERY = 1_000
@@ -70,12 +70,6 @@ def row_ids(connection: Connection, trial_ids: Sequence[str]) -> dict[str, int]:
         rows = connection.execute(select(TrialRow.number, TrialRow.id).where(mine))
         found.update((trial_id(task_id, number), row) for number, row in rows)
     return found
-
-
-def split_trial_id(text: str) -> tuple[str, int] | None:
-    """Task id and number of a trial id; None if it is none."""
-    task_id, _, number = text.rpartition(".")
-    return (task_id, int(number)) if task_id and number.isdecimal() else None
 
 
 def _by_task(trial_ids: Sequence[str]) -> Iterator[tuple[str, list[int]]]:

@@ -15,7 +15,15 @@ from sqlalchemy.orm import aliased
 
 from autosched.db.schema import BestRow, RunRow, TrialRow
 from autosched.records.outcome import Outcome
-from autosched.records.record import Candidate, Measurement, Purpose, Timing, Trial, trial_id
+from autosched.records.record import (
+    Candidate,
+    Measurement,
+    Purpose,
+    Timing,
+    Trial,
+    split_trial_id,
+    trial_id,
+)
 from autosched.records.store import BestRecord, HistoryRecord, MeasurementRow
 
 Columns = dict[str, Any]
@@ -69,6 +77,12 @@ def select_trials() -> Query:
         .outerjoin(RunRow, searched)
         .outerjoin(Reused, Reused.id == TrialRow.reused_id)
     )
+
+
+def is_trial(text: str) -> Any:
+    """The condition that a row of `trials` is the trial of this id; none is where the text is no id."""
+    task_id, number = split_trial_id(text) or ("", -1)
+    return and_(TrialRow.task_id == task_id, TrialRow.number == number)
 
 
 def trial_of(row: ResultRow) -> Trial:

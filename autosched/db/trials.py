@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
-from autosched.db.history import split_trial_id
 from autosched.db.rows import (
     RUN_COLUMNS,
     Columns,
     Query,
+    is_trial,
     measurement_row_of,
     run_columns,
     select_trials,
@@ -84,11 +84,7 @@ def load_trials(connection: Connection, task_id: str) -> tuple[Trial, ...]:
 
 
 def load_trial(connection: Connection, text: str) -> Trial | None:
-    parts = split_trial_id(text)
-    if parts is None:
-        return None
-    same = (TrialRow.task_id == parts[0]) & (TrialRow.number == parts[1])
-    row = connection.execute(select_trials().where(same)).first()
+    row = connection.execute(select_trials().where(is_trial(text))).first()
     return None if row is None else trial_of(row)
 
 
@@ -207,9 +203,8 @@ def resend(connection: Connection, task_id: str, attempts: int) -> tuple[Trial, 
 
 def add_measurement(connection: Connection, row: MeasurementRow) -> None:
     """One more run of a finished trial."""
-    parts = split_trial_id(row.trial_id) or ("", -1)
-    same = (TrialRow.task_id == parts[0]) & (TrialRow.number == parts[1])
-    found = connection.scalar(select(TrialRow.id).where(same, TrialRow.outcome.is_not(None)))
+    finished = select(TrialRow.id).where(is_trial(row.trial_id), TrialRow.outcome.is_not(None))
+    found = connection.scalar(finished)
     if found is None:
         raise ValueError(f"trial {row.trial_id} is not a finished trial")
     columns = run_columns(row.purpose, row.measurement, datetime.now(UTC))
@@ -219,11 +214,10 @@ def add_measurement(connection: Connection, row: MeasurementRow) -> None:
 
 
 def load_measurements(connection: Connection, text: str) -> tuple[MeasurementRow, ...]:
-    parts = split_trial_id(text) or ("", -1)
     wanted: Query = (
         select(RunRow.purpose, RunRow.environment, *RUN_COLUMNS)
         .join(TrialRow, TrialRow.id == RunRow.trial_id)
-        .where(TrialRow.task_id == parts[0], TrialRow.number == parts[1])
+        .where(is_trial(text))
         .order_by(RunRow.id)
     )
     return tuple(measurement_row_of(text, row) for row in connection.execute(wanted))

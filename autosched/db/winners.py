@@ -8,8 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
 
-from autosched.db.history import split_trial_id
-from autosched.db.rows import ResultRow, best_of, run_columns, select_best
+from autosched.db.rows import ResultRow, best_of, is_trial, run_columns, select_best
 from autosched.db.schema import BestRow, RunRow, TrialRow, WorkloadRow
 from autosched.db.trials import Setting, setting_of
 from autosched.records.outcome import CONFIRMABLE, Outcome
@@ -68,10 +67,8 @@ def _insert_runs(
 
 
 def _contender(connection: Connection, text: str, setting: Setting) -> ResultRow:
-    parts = split_trial_id(text) or ("", -1)
     wanted = select(TrialRow.id, TrialRow.candidate_key, TrialRow.outcome).where(
-        TrialRow.task_id == parts[0],
-        TrialRow.number == parts[1],
+        is_trial(text),
         TrialRow.workload_key == setting[0],
         TrialRow.target_key == setting[1],
         TrialRow.toolchain_key == setting[2],

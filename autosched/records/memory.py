@@ -15,7 +15,7 @@ from typing import Any
 from autosched.records.family import family_key
 from autosched.records.identity import new_job_id
 from autosched.records.outcome import CONFIRMABLE, Outcome
-from autosched.records.record import Measurement, Trial
+from autosched.records.record import Measurement, Trial, split_trial_id
 from autosched.records.rules import (
     better_calibration,
     check_confirmation,
@@ -235,10 +235,10 @@ class MemoryStore:
             return tuple(replace(job, history=()) for job in newest)
 
     def trial(self, trial_id: str) -> Trial | None:
-        task_id, _, number = trial_id.rpartition(".")
+        task_id, number = split_trial_id(trial_id) or ("", -1)
         with self._lock:
             task = self._tasks.get(task_id)
-            return task.trials.get(int(number)) if task and number.isdecimal() else None
+            return None if task is None else task.trials.get(number)
 
     def measurements(self, trial_id: str) -> tuple[MeasurementRow, ...]:
         with self._lock:

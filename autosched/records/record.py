@@ -49,6 +49,17 @@ def trial_id(task_id: str, number: int) -> str:
     return f"{task_id}.{number}"
 
 
+MOST_DIGITS = 10
+"""Of a trial's number: the integers of every store hold as many."""
+
+
+def split_trial_id(text: str) -> tuple[str, int] | None:
+    """Task id and number of what may be a trial id; None if it is none."""
+    task_id, _, number = text.rpartition(".")
+    is_number = number.isdecimal() and len(number) <= MOST_DIGITS
+    return (task_id, int(number)) if task_id and is_number else None
+
+
 @dataclass(frozen=True)
 class Measurement:
     """Outcome of building, checking and timing one candidate once. `timing` is there if and only if outcome is ok (or

@@ -137,7 +137,8 @@ class TrialContract:
 
     def test_unknown_trials(self, store: Store) -> None:
         task_id = open_task(store)
-        for text in (trial_id(task_id, 9), "none", "", "a.b"):
+        no_number = f"{task_id}.{'9' * 5000}"
+        for text in (trial_id(task_id, 9), "none", "", "a.b", no_number, f"{task_id}.{10**30}"):
             assert store.trial(text) is None
             assert store.measurements(text) == ()
 

@@ -66,6 +66,8 @@ COMMANDS = [
     "explain nowhere.onnx",
     "suite list NOPE*",
     "db import nowhere.jsonl",
+    "trial nothing",
+    "trial nothing.999999999999999999999999",
     "frobnicate",
 ]
 
