@@ -28,7 +28,7 @@ from autosched.te.expr import (
     Select,
     Unary,
 )
-from autosched.te.integer import Int, as_int, rebuilt, symbol
+from autosched.te.integer import OPERATIONS, Int, as_int, rebuilt, symbol
 from autosched.te.workload import Axis, Stage, Tensor, Workload, placeholder, stage_tensors
 
 INFIX = {
@@ -44,8 +44,8 @@ INFIX = {
 }
 """Operators of integer expressions, as `to_text` writes them."""
 
-CALLS = {"ceildiv": 2, "min": 2, "max": 2, "select": 3}
-"""Functions of integer expressions, with their number of arguments."""
+CALLS = ("ceildiv", "min", "max", "select")
+"""Operations of integer expressions that `to_text` writes as functions."""
 
 TOKEN = re.compile(
     r"\s*(?:(?P<const>-?(?:0x[0-9a-f.]+p[+-]?\d+|inf|nan|\d+):[a-z]+\d*)"
@@ -60,7 +60,12 @@ T = TypeVar("T")
 
 def parse_workload(text: str, name: str) -> Workload:
     """The workload of a canonical text; InvalidInput names the line that is none."""
-    return _Document(name).parsed(text)
+    try:
+        return _Document(name).parsed(text)
+    except RecursionError:
+        raise InvalidInput(
+            f"workload {name!r}: an expression of the text is nested too deeply"
+        ) from None
 
 
 class _Document:
@@ -111,6 +116,12 @@ class _Document:
         values = reader.expressions()
         combiner = _combiner(combiner_text, tuple(v.dtype for v in values), line)
         dtypes = tuple(_parts(match["dtypes"]))
+        unknown = [d for d in dtypes if d not in DTYPES]
+        if unknown or len(dtypes) != len(values) or bool(reduced) != (combiner is not None):
+            raise InvalidInput(
+                f"workload {self.name!r}: a stage has one known dtype a value, and a combination "
+                f"if and only if it reduces: {line}"
+            )
         stage = Stage(match["name"], tuple(axes), values, dtypes, tuple(reduced), combiner)
         self.tensors.update({t.name: t for t in stage_tensors(stage)})
 
@@ -205,7 +216,7 @@ class _Reader:
     def _primary(self) -> Value:
         token = self._token()
         if token["const"]:
-            return _constant(token["const"])
+            return self._constant(token["const"])
         if token["number"]:
             return as_int(int(token["number"]))
         if token["name"]:
@@ -227,6 +238,10 @@ class _Reader:
                 self._fail(f"{name!r} is not defined")
             source = self.tensors[name]
             indices = [] if self._next_is("]") else self._list("]")
+            if len(indices) != len(source.shape):
+                self._fail(
+                    f"{name!r} has {len(source.shape)} dimensions, {len(indices)} indices given"
+                )
             return Load(source, tuple(self._as_integer(i) for i in indices))
         if self._next_is("("):
             return self._call(name, self._list(")"))
@@ -235,7 +250,8 @@ class _Reader:
         return self.symbols[name]
 
     def _call(self, name: str, arguments: Sequence[Value]) -> Value:
-        if name in CALLS and all(isinstance(a, Int) for a in arguments):
+        integers = all(isinstance(a, Int) for a in arguments)
+        if name in CALLS and integers and len(arguments) == OPERATIONS[name].arity:
             return self._integer_operation(name, arguments)
         values = [self._scalar(a) for a in arguments]
         if name == "select" and len(values) == 3:
@@ -265,11 +281,12 @@ class _Reader:
             return value
         return Index(value, "bool" if value.op in {"lt", "le", "eq", "and"} else "int64")
 
-
-def _constant(text: str) -> Const:
-    number, _, dtype = text.rpartition(":")
-    if dtype not in DTYPES:
-        raise InvalidInput(f"constant {text!r}: unknown dtype")
-    if is_float(dtype):
-        return Const(float.fromhex(number), dtype)
-    return Const(bool(int(number)) if dtype == "bool" else int(number), dtype)
+    def _constant(self, text: str) -> Const:
+        number, _, dtype = text.rpartition(":")
+        if dtype not in DTYPES:
+            self._fail(f"constant {text!r} has an unknown dtype")
+        try:
+            value = float.fromhex(number) if is_float(dtype) else int(number)
+        except (ValueError, OverflowError):
+            self._fail(f"constant {text!r} is no {dtype}")
+        return Const(bool(value) if dtype == "bool" else value, dtype)

@@ -56,6 +56,15 @@ def as_index(k: object) -> object:
         "in0: float32[4]\ns0: float32[i0<4] = in0[i0] over r0<4 by (1)\nreturn s0",
         "in0: float32[4]\ns0: float32[i0<4] = exp(in0[i0]\nreturn s0",
         "in0: float32[4]\nreturn s9",
+        "in0: float32[4]\ns0: float31[i0<4] = in0[i0]\nreturn s0",
+        "in0: float32[4]\ns0: float32[i0<4] = in0[i0, i0]\nreturn s0",
+        "in0: float32[4]\ns0: float32[i0<4] = in0[i0], in0[i0]\nreturn s0",
+        "in0: float32[4]\ns0: float32[i0<4] = in0[i0] over r0<4\nreturn s0",
+        "in0: float32[4]\ns0: float32[i0<4] = in0[min(i0)]\nreturn s0",
+        "in0: float32[4]\ns0: float32[i0<4] = in0[ceildiv(i0, 2, 3)]\nreturn s0",
+        "in0: float32[4]\ns0: int32[i0<4] = 0x1.8p+0:int32\nreturn s0",
+        "in0: float32[4]\ns0: int32[i0<4] = inf:int32\nreturn s0",
+        f"in0: float32[4]\ns0: float32[i0<4] = {'(' * 10_000}\nreturn s0",
     ],
 )
 def test_what_is_no_workload_is_refused(text: str) -> None:
