@@ -16,13 +16,11 @@ def ops(
     ] = False,
 ) -> int:
     """List the ONNX operators (opset 17) that graphs may hold."""
-    if schema:
-        from autosched.graph.importers.json import json_schema
+    from autosched.graph.importers.json import json_schema, operator_names
 
+    if schema:
         print(json.dumps(json_schema(), indent=2))
         return 0
-    from autosched.ops.table import OPS
-
-    for name in sorted(OPS):
+    for name in operator_names():
         OUT.print(name)
     return 0

@@ -1,4 +1,4 @@
-"""Whatever a user gets wrong is one clear line and status 2, never a traceback."""
+"""What the command line answers: a clear line and status 2 for whatever a user gets wrong, never a traceback."""
 
 from __future__ import annotations
 
@@ -108,6 +108,15 @@ def test_hostile_onnx_is_status_2(
     path = tmp_path / "model.onnx"
     path.write_bytes(data)
     assert_one_clear_error(run_command(["explain", str(path)]), capsys)
+
+
+def test_the_operators_listed_are_those_of_the_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["ops", "--schema"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    assert run_command(["ops"]) == 0
+    names = capsys.readouterr().out.split()
+    assert names == schema["$defs"]["NodeDocument"]["properties"]["op"]["enum"]
+    assert {"Conv", "Range", "Size"} <= set(names)
 
 
 def test_help_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:

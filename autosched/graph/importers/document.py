@@ -74,5 +74,5 @@ def graph_schema(operators: Iterable[str]) -> dict[str, Any]:
     schema = GraphDocument.model_json_schema()
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "autosched graph"
-    schema["$defs"]["NodeDocument"]["properties"]["op"]["enum"] = sorted(operators)
+    schema["$defs"]["NodeDocument"]["properties"]["op"]["enum"] = list(operators)
     return schema

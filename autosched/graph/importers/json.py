@@ -21,7 +21,7 @@ from autosched.graph.importers.document import (
     ValueDocument,
     graph_schema,
 )
-from autosched.graph.importers.opset import raise_opset
+from autosched.graph.importers.opset import REWRITES, raise_opset
 from autosched.graph.limits import DEFAULT_LIMITS, ImportLimits, check_size
 from autosched.ops import OPS
 from autosched.te.dtype import is_float, numpy_dtype
@@ -55,9 +55,14 @@ def export_json(graph: Graph) -> str:
     return document.model_dump_json(exclude_none=True)
 
 
+def operator_names() -> tuple[str, ...]:
+    """The ONNX operators that a graph may hold when it is read, those that never reach a kernel included."""
+    return tuple(sorted({*OPS, *COMPILE_TIME, *REWRITES}))
+
+
 def json_schema() -> dict[str, Any]:
     """JSON Schema of `graph.json` over the operators known."""
-    return graph_schema({*OPS, *COMPILE_TIME, "Constant", "Dropout"})
+    return graph_schema(operator_names())
 
 
 def _problem(error: ValidationError) -> str:
