@@ -58,8 +58,9 @@ def _written(statements: Sequence[StatementColumns]) -> Access | None:
 
 @dataclass(frozen=True)
 class Layout:
-    """How an operand lies in memory while the block's loops run: bytes along the vector (elements, -1 unknown), from one
-    innermost iteration to the next, from row to row; rows over what their sets hold; pages touched."""
+    """How an operand lies in memory while the block's loops run. `stride`: elements along the vector, -1 unknown;
+    `step`: bytes from one innermost iteration to the next; `pitch`: bytes from row to row; `conflict`: rows over what
+    their cache sets hold; `pages`: memory pages touched."""
 
     stride: Column
     step: Column

@@ -29,7 +29,8 @@ READERS: Mapping[str, Callable[..., Graph]] = {".onnx": import_onnx, ".json": im
 
 @dataclass(frozen=True)
 class ModelSource:
-    """A model: its graph as imported, the bytes it came from, and the outputs shipped with it, if any (ONNX tensors)."""
+    """A model: its graph as imported, the bytes it came from, and the outputs shipped with it, if any (serialized ONNX
+    tensors)."""
 
     name: str
     graph: Graph = field(repr=False)

@@ -7,10 +7,10 @@ What the other readers must agree with:
   lanes must have been filled with the identity over all of them, by a block whose lanes are always full; text that
   computes a partial vector whole must blend, not overwrite.
 * Memory allocated inside the nest starts as NaN or garbage each time its `Alloc` is reached; outputs and workspaces too.
-* A limit never exceeds its extent, an index lies in its dimension: both are checked, and a `AccessError` says which.
+* A limit never exceeds its extent, an index lies in its dimension: both are checked, and an `AccessError` says which.
 * Tasks of a region run in any order (`order` shuffles them). Thread loops run one thread after another, which is
   right where barriers stand between thread loops, not in them; shared memory passed between threads without a barrier
-  between is a `AccessError` too.
+  between is an `AccessError` too.
 """
 
 from __future__ import annotations

@@ -100,9 +100,9 @@ class BestRecord:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """Timings interleaved in one fresh process: `timings` by trial id, trial 0 of the task among them where it is valid; contenders may
-    be trials of other tasks of the same workload, target and toolchain, the standing best first of all. `winner` is
-    the id of the fastest by the tie rule, `source_digest` that of its text."""
+    """Timings interleaved in one fresh process: `timings` by trial id, trial 0 of the task among them where it is
+    valid; contenders may be trials of other tasks of the same workload, target and toolchain, the standing best first
+    of all. `winner` is the id of the fastest by the tie rule, `source_digest` that of its text."""
 
     task_id: str
     timings: Mapping[str, Timing]

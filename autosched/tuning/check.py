@@ -7,8 +7,9 @@ bit, where the workload only adds, multiplies and compares; the others allow
 
 with K the length of the longest chain of reductions and eps that of the coarsest float type on the way. Functions such
 as exp and division amplify errors of what they are given; a workload that has any is also evaluated in its own types,
-and `AMPLIFIED` times the error of that evaluation is allowed where it is larger. Expected values come from a reference that shares nothing with the nest: the operators' NumPy references over the unfused subgraph where
-there is a graph, else the tensor expressions in float64.
+and `AMPLIFIED` times the error of that evaluation is allowed where it is larger. Expected values come from a reference
+that shares nothing with the nest: the operators' NumPy references over the unfused subgraph where there is a graph,
+else the tensor expressions in float64.
 """
 
 from __future__ import annotations

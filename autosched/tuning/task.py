@@ -47,9 +47,9 @@ KEPT_ARTEFACTS = 4
 
 @dataclass(eq=False)
 class Task:
-    """`trials` mirrors the store; `confirmed_at` is the budget spent at the last side-by-side run; `standing` is
-    the winner that an earlier run of this job left; `artefacts` keeps
-    the builds of those that may contend in the next one, by candidate key."""
+    """`trials` mirrors the store; `confirmed_at` is the budget spent at the last side-by-side run; `standing` is the
+    winner that an earlier run of this job left; `artefacts` keeps the builds of those that may contend in the next
+    side-by-side run, by candidate key."""
 
     id: str
     subject: Subject
