@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter
 
 from autosched.records.outcome import Outcome
-from autosched.records.record import trial_id
+from autosched.records.record import Mode, Purpose, trial_id
 from autosched.records.store import JobState
 
 EXPORT_VERSION = 1
@@ -156,13 +156,13 @@ class TimingObject(Line):
     n_samples: Count
     contended_share: Share
     threads: Count
-    mode: Literal["warm", "cold"]
+    mode: Mode
 
 
 class MeasurementLine(Line):
     kind: Literal["measurement"] = "measurement"
     trial_id: Key
-    purpose: Literal["search", "confirm", "replay"]
+    purpose: Purpose
     side_by_side: Key | None
     outcome: Annotated[Outcome, Field(strict=False)]
     timing: TimingObject | None

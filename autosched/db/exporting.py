@@ -17,7 +17,7 @@ from sqlalchemy.orm import aliased
 
 from autosched.db import exchange
 from autosched.db.engine import in_read
-from autosched.db.rows import Query, ResultRow
+from autosched.db.rows import TIMING_NAMES, TRIAL_COLUMNS, Query, ResultRow
 from autosched.db.schema import (
     BestRow,
     CalibrationRow,
@@ -135,16 +135,7 @@ def _trials(connection: Connection) -> Iterator[exchange.AnyLine]:
     reused = aliased(TrialRow)
     wanted = (
         select(
-            TrialRow.task_id,
-            TrialRow.number,
-            TrialRow.round,
-            TrialRow.attempt,
-            TrialRow.candidate_key,
-            TrialRow.derivation,
-            TrialRow.values,
-            TrialRow.space_version,
-            TrialRow.features,
-            TrialRow.features_schema,
+            *TRIAL_COLUMNS,
             TrialRow.proposed_at,
             TrialRow.closed_at,
             reused.task_id.label("reused_task"),
@@ -163,9 +154,6 @@ def _trials(connection: Connection) -> Iterator[exchange.AnyLine]:
         yield exchange.TrialLine(**columns)
 
 
-TIMING_COLUMNS = tuple(exchange.TimingObject.model_fields)
-
-
 def _measurements(connection: Connection) -> Iterator[exchange.AnyLine]:
     wanted = (
         select(*RunRow.__table__.columns, TrialRow.task_id, TrialRow.number)
@@ -176,7 +164,7 @@ def _measurements(connection: Connection) -> Iterator[exchange.AnyLine]:
         columns: dict[str, Any] = dict(row._mapping)
         del columns["id"]
         columns["trial_id"] = trial_id(columns.pop("task_id"), columns.pop("number"))
-        timing = {name: columns.pop(name) for name in TIMING_COLUMNS}
+        timing = {name: columns.pop(name) for name in TIMING_NAMES}
         timed = timing["median_seconds"] is not None
         columns["timing"] = exchange.TimingObject(**timing) if timed else None
         yield exchange.MeasurementLine(**columns)

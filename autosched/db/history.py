@@ -6,14 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import Connection, select
 
-from autosched.db.rows import Query, history_record_of
+from autosched.db.chunks import chunks
+from autosched.db.rows import CANDIDATE_COLUMNS, Query, history_record_of
 from autosched.db.schema import TargetRow, TrialRow
 from autosched.records.outcome import Outcome
 from autosched.records.record import split_trial_id, trial_id
 from autosched.records.store import HistoryRecord
-
-NUMBERS_A_QUERY = 1_000
-"""Databases bound the parameters of a statement."""
 
 
 def select_history() -> Query:
@@ -24,9 +22,7 @@ def select_history() -> Query:
         TrialRow.workload_key,
         TrialRow.target_key,
         TrialRow.toolchain_key,
-        TrialRow.candidate_key,
-        TrialRow.derivation,
-        TrialRow.values,
+        *CANDIDATE_COLUMNS,
         TrialRow.outcome,
         TrialRow.median_seconds,
         TrialRow.features,
@@ -72,11 +68,11 @@ def row_ids(connection: Connection, trial_ids: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def _by_task(trial_ids: Sequence[str]) -> Iterator[tuple[str, list[int]]]:
+def _by_task(trial_ids: Sequence[str]) -> Iterator[tuple[str, Sequence[int]]]:
     numbers: dict[str, list[int]] = {}
     for parts in map(split_trial_id, trial_ids):
         if parts is not None:
             numbers.setdefault(parts[0], []).append(parts[1])
     for task_id, found in numbers.items():
-        for start in range(0, len(found), NUMBERS_A_QUERY):
-            yield task_id, found[start : start + NUMBERS_A_QUERY]
+        for part in chunks(found):
+            yield task_id, part

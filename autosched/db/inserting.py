@@ -13,10 +13,11 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select
 
 from autosched.db import exchange
+from autosched.db.chunks import ITEMS_A_STATEMENT, chunks
 from autosched.db.history import row_ids
 from autosched.db.jobs import spec_key
-from autosched.db.reading import ExportFile, Setting
-from autosched.db.rows import Columns
+from autosched.db.reading import ExportFile
+from autosched.db.rows import TIMING_NAMES, Columns, in_setting, setting_columns
 from autosched.db.schema import (
     BestRow,
     HistoryRow,
@@ -34,8 +35,6 @@ from autosched.errors import InvalidInput
 from autosched.records.record import Candidate
 from autosched.records.rules import UNMEASURED
 from autosched.records.store import JobSpec
-
-ROWS_A_STATEMENT = 500
 
 
 @dataclass
@@ -124,7 +123,7 @@ def _insert_trials(insertion: Insertion) -> None:
         if trial.reused_from in insertion.pending:
             _flush(insertion)
         insertion.pending[trial.id] = _trial_columns(insertion, trial, twins.get(trial.id))
-        if len(insertion.pending) >= ROWS_A_STATEMENT:
+        if len(insertion.pending) >= ITEMS_A_STATEMENT:
             _flush(insertion)
     _flush(insertion)
     insertion.counts["trial"] = len(new)
@@ -133,7 +132,7 @@ def _insert_trials(insertion: Insertion) -> None:
 def _learn_rows(insertion: Insertion, trial_ids: Iterable[str]) -> None:
     found = row_ids(insertion.connection, list(trial_ids))
     insertion.known.update(found)
-    for rows in _chunks(list(found.values())):
+    for rows in chunks(list(found.values())):
         wanted = select(TrialRow.id, TrialRow.reused_id).where(TrialRow.id.in_(rows))
         for row, reused in insertion.connection.execute(wanted):
             insertion.roots[row] = row if reused is None else reused
@@ -142,7 +141,7 @@ def _learn_rows(insertion: Insertion, trial_ids: Iterable[str]) -> None:
 def _check_same_candidates(insertion: Insertion) -> None:
     """A trial that is there must be the one in the file."""
     trial_of = {row: trial for trial, row in insertion.known.items()}
-    for rows in _chunks(list(trial_of)):
+    for rows in chunks(list(trial_of)):
         wanted = select(TrialRow.id, TrialRow.candidate_key).where(TrialRow.id.in_(rows))
         for row, key in insertion.connection.execute(wanted):
             trial = insertion.file.trials[trial_of[row]]
@@ -157,7 +156,7 @@ def _local_twins(insertion: Insertion, new: list[exchange.TrialLine]) -> dict[st
     own = [t for t in own if file.result(t).outcome not in UNMEASURED]
     found: dict[str, Twin] = {}
     for setting, group in groupby(sorted(own, key=file.setting), key=file.setting):
-        for trials in _chunks(list(group)):
+        for trials in chunks(list(group)):
             keys = [t.candidate_key for t in trials]
             twins = find_twins(insertion.connection, setting, keys)
             found.update(
@@ -183,15 +182,11 @@ def _trial_columns(insertion: Insertion, trial: exchange.TrialLine, twin: Twin |
     ).structure_key
     return {
         **columns,
-        **_setting_columns(file.setting(trial)),
+        **setting_columns(file.setting(trial)),
         "outcome": outcome,
         "median_seconds": median,
         "reused_id": reused,
     }
-
-
-def _setting_columns(setting: Setting) -> Columns:
-    return dict(zip(("workload_key", "target_key", "toolchain_key"), setting, strict=True))
 
 
 def _flush(insertion: Insertion) -> None:
@@ -211,7 +206,7 @@ def _insert_histories(insertion: Insertion, jobs: list[exchange.JobLine]) -> Non
 
 def _insert_measurements(insertion: Insertion) -> None:
     there: set[tuple[Any, ...]] = set()
-    for rows in _chunks(list(insertion.known.values())):
+    for rows in chunks(list(insertion.known.values())):
         wanted = select(
             RunRow.trial_id, RunRow.purpose, RunRow.side_by_side, RunRow.measured_at
         ).where(RunRow.trial_id.in_(rows))
@@ -237,8 +232,7 @@ def _identity(row: int, purpose: str, side_by_side: str | None, at: datetime) ->
 def _run_columns(run: exchange.MeasurementLine, row: int) -> Columns:
     columns = run.model_dump(exclude={"kind", "timing"}) | {"trial_id": row}
     columns["outcome"] = run.outcome.value
-    names = exchange.TimingObject.model_fields
-    timing = dict.fromkeys(names) if run.timing is None else run.timing.model_dump()
+    timing = dict.fromkeys(TIMING_NAMES) if run.timing is None else run.timing.model_dump()
     return columns | timing
 
 
@@ -250,16 +244,12 @@ def _insert_best(insertion: Insertion) -> None:
             RunRow.trial_id == row, RunRow.side_by_side == best.side_by_side
         )
         run = connection.execute(wanted).one()
-        same = (
-            (BestRow.workload_key == best.workload_key)
-            & (BestRow.target_key == best.target_key)
-            & (BestRow.toolchain_key == best.toolchain_key)
-        )
+        same = in_setting(BestRow, (best.workload_key, best.target_key, best.toolchain_key))
         standing = select(RunRow.median_seconds).join(BestRow, BestRow.measurement_id == RunRow.id)
-        stands = connection.scalar(standing.where(same))
+        stands = connection.scalar(standing.where(*same))
         if stands is not None and stands <= run.median_seconds:
             continue
-        connection.execute(delete(BestRow).where(same))
+        connection.execute(delete(BestRow).where(*same))
         columns = best.model_dump(exclude={"kind", "side_by_side"})
         columns |= {"trial_id": row, "measurement_id": run.id}
         connection.execute(insert(BestRow), [columns])
@@ -267,11 +257,5 @@ def _insert_best(insertion: Insertion) -> None:
 
 
 def _insert(connection: Connection, table: Any, rows: list[Columns]) -> None:
-    for chunk in _chunks(rows):
+    for chunk in chunks(rows):
         connection.execute(insert(table), chunk)
-
-
-def _chunks(items: list[Any]) -> Iterable[list[Any]]:
-    return (
-        items[start : start + ROWS_A_STATEMENT] for start in range(0, len(items), ROWS_A_STATEMENT)
-    )

@@ -25,11 +25,10 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, or_, select
 from sqlalchemy.orm import aliased
 
+from autosched.db.chunks import chunks
 from autosched.db.engine import in_write
 from autosched.db.schema import BestRow, HistoryRow, JobRow, RunRow, TaskRow, TrialRow
 from autosched.db.store import SqlTuningStore
-
-ROWS_A_STATEMENT = 500
 
 
 @dataclass(frozen=True)
@@ -51,8 +50,7 @@ def prune(store: SqlTuningStore, before: datetime, *, dry_run: bool = False) -> 
 def _prune(connection: Connection, before: datetime, dry_run: bool) -> Pruned:
     rows = list(connection.scalars(_forgettable(before)))
     runs = 0
-    for start in range(0, len(rows), ROWS_A_STATEMENT):
-        chunk = rows[start : start + ROWS_A_STATEMENT]
+    for chunk in chunks(rows):
         mine = select(func.count()).where(RunRow.trial_id.in_(chunk))
         runs += connection.scalar(mine) or 0
         if not dry_run:
@@ -67,8 +65,7 @@ def _delete_trials(connection: Connection, rows: list[int]) -> None:
     """Those that reuse another's result go before it."""
     reusing = TrialRow.reused_id.is_not(None)
     for first in (reusing, ~reusing):
-        for start in range(0, len(rows), ROWS_A_STATEMENT):
-            chunk = rows[start : start + ROWS_A_STATEMENT]
+        for chunk in chunks(rows):
             connection.execute(delete(TrialRow).where(TrialRow.id.in_(chunk), first))
 
 

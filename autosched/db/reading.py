@@ -17,12 +17,12 @@ from pydantic import ValidationError
 from autosched.db import exchange
 from autosched.errors import InvalidInput
 from autosched.records.outcome import Outcome
+from autosched.records.record import Setting
 from autosched.records.rules import UNMEASURED
 from autosched.target.files import parse_target
 from autosched.te.workload import text_key
 
 Kind = TypeVar("Kind", bound=exchange.Line)
-Setting = tuple[str, str, str]
 
 
 @dataclass

@@ -7,6 +7,7 @@ have carry the prefix `run_`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict, fields
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +20,7 @@ from autosched.records.record import (
     Candidate,
     Measurement,
     Purpose,
+    Setting,
     Timing,
     Trial,
     split_trial_id,
@@ -32,6 +34,21 @@ ResultRow = Any
 Query = Any
 
 Reused = aliased(TrialRow)
+
+TIMING_NAMES = tuple(f.name for f in fields(Timing))
+"""Columns of a run that are null together where it has no timing."""
+
+CANDIDATE_COLUMNS = (TrialRow.candidate_key, TrialRow.derivation, TrialRow.values)
+TRIAL_COLUMNS = (
+    TrialRow.task_id,
+    TrialRow.number,
+    TrialRow.round,
+    TrialRow.attempt,
+    *CANDIDATE_COLUMNS,
+    TrialRow.space_version,
+    TrialRow.features,
+    TrialRow.features_schema,
+)
 
 RUN_COLUMNS = (
     RunRow.outcome.label("run_outcome"),
@@ -59,16 +76,7 @@ def select_trials() -> Query:
     )
     return (
         select(
-            TrialRow.task_id,
-            TrialRow.number,
-            TrialRow.round,
-            TrialRow.attempt,
-            TrialRow.candidate_key,
-            TrialRow.derivation,
-            TrialRow.values,
-            TrialRow.space_version,
-            TrialRow.features,
-            TrialRow.features_schema,
+            *TRIAL_COLUMNS,
             TrialRow.outcome,
             Reused.task_id.label("reused_task_id"),
             Reused.number.label("reused_number"),
@@ -77,6 +85,12 @@ def select_trials() -> Query:
         .outerjoin(RunRow, searched)
         .outerjoin(Reused, Reused.id == TrialRow.reused_id)
     )
+
+
+def in_setting(table: type[TrialRow | BestRow], setting: Setting) -> tuple[Any, ...]:
+    """The conditions that a row holds for a setting."""
+    columns = (table.workload_key, table.target_key, table.toolchain_key)
+    return tuple(column == key for column, key in zip(columns, setting, strict=True))
 
 
 def is_trial(text: str) -> Any:
@@ -105,17 +119,18 @@ def candidate_of(row: ResultRow) -> Candidate:
     return Candidate(tuple(row.derivation), row.values, row.candidate_key)
 
 
-def trial_columns(trial: Trial, setting: tuple[str, str, str], proposed_at: datetime) -> Columns:
+def setting_columns(setting: Setting) -> Columns:
+    return dict(zip(("workload_key", "target_key", "toolchain_key"), setting, strict=True))
+
+
+def trial_columns(trial: Trial, setting: Setting, proposed_at: datetime) -> Columns:
     """An open row; its search run and the columns that repeat it come by `close`."""
-    workload, target, toolchain = setting
     return {
+        **setting_columns(setting),
         "task_id": trial.task_id,
         "number": trial.number,
         "round": trial.round,
         "attempt": trial.attempt,
-        "workload_key": workload,
-        "target_key": target,
-        "toolchain_key": toolchain,
         "candidate_key": trial.candidate.key,
         "structure_key": trial.candidate.structure_key,
         "derivation": list(trial.candidate.derivation),
@@ -158,14 +173,9 @@ def run_columns(purpose: Purpose, measurement: Measurement, measured_at: datetim
     """Columns of a run, all but `trial_id`."""
     timing = measurement.timing
     return {
+        **(dict.fromkeys(TIMING_NAMES) if timing is None else asdict(timing)),
         "purpose": purpose,
         "outcome": measurement.outcome.value,
-        "median_seconds": None if timing is None else timing.median_seconds,
-        "spread_seconds": None if timing is None else timing.spread_seconds,
-        "n_samples": None if timing is None else timing.n_samples,
-        "contended_share": None if timing is None else timing.contended_share,
-        "threads": None if timing is None else timing.threads,
-        "mode": None if timing is None else timing.mode,
         "error": measurement.error,
         "log": measurement.log,
         "build_seconds": measurement.build_seconds,
@@ -210,9 +220,7 @@ def select_best() -> Query:
             BestRow.measured_at,
             TrialRow.task_id,
             TrialRow.number,
-            TrialRow.candidate_key,
-            TrialRow.derivation,
-            TrialRow.values,
+            *CANDIDATE_COLUMNS,
             *RUN_COLUMNS,
         )
         .join(TrialRow, TrialRow.id == BestRow.trial_id)

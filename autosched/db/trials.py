@@ -21,7 +21,7 @@ from autosched.db.rows import (
 )
 from autosched.db.schema import RunRow, TaskRow, TrialRow
 from autosched.records.outcome import Outcome
-from autosched.records.record import Measurement, Trial
+from autosched.records.record import Measurement, Setting, Trial
 from autosched.records.rules import (
     UNMEASURED,
     culprit_of,
@@ -30,8 +30,6 @@ from autosched.records.rules import (
     may_reuse,
 )
 from autosched.records.store import MeasurementRow
-
-Setting = tuple[str, str, str]
 
 
 class Twin(NamedTuple):

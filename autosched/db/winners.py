@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
 
-from autosched.db.rows import ResultRow, best_of, is_trial, run_columns, select_best
+from autosched.db.rows import (
+    ResultRow,
+    best_of,
+    in_setting,
+    is_trial,
+    run_columns,
+    select_best,
+    setting_columns,
+)
 from autosched.db.schema import BestRow, RunRow, TrialRow, WorkloadRow
-from autosched.db.trials import Setting, setting_of
+from autosched.db.trials import setting_of
 from autosched.records.outcome import CONFIRMABLE, Outcome
-from autosched.records.record import Measurement
+from autosched.records.record import Measurement, Setting
 from autosched.records.rules import default_timing, replaces, side_by_side_key
 from autosched.records.store import BestRecord, Confirmation
 
@@ -30,12 +37,9 @@ def confirm(connection: Connection, confirmation: Confirmation) -> BestRecord | 
     runs = _insert_runs(connection, confirmation, contenders, key)
     if not replaces(confirmation, standing, {row.candidate_key for row in contenders.values()}):
         return None
-    workload, target, toolchain = setting
     default = default_timing(confirmation)
     best = {
-        "workload_key": workload,
-        "target_key": target,
-        "toolchain_key": toolchain,
+        **setting_columns(setting),
         "trial_id": winner,
         "measurement_id": runs[confirmation.winner],
         "space_version": confirmation.space_version,
@@ -43,7 +47,7 @@ def confirm(connection: Connection, confirmation: Confirmation) -> BestRecord | 
         "default_seconds": default.median_seconds,
         "measured_at": datetime.now(UTC),
     }
-    connection.execute(delete(BestRow).where(*_same(setting)))
+    connection.execute(delete(BestRow).where(*in_setting(BestRow, setting)))
     connection.execute(insert(BestRow), [best])
     return _standing(connection, setting)
 
@@ -69,9 +73,7 @@ def _insert_runs(
 def _contender(connection: Connection, text: str, setting: Setting) -> ResultRow:
     wanted = select(TrialRow.id, TrialRow.candidate_key, TrialRow.outcome).where(
         is_trial(text),
-        TrialRow.workload_key == setting[0],
-        TrialRow.target_key == setting[1],
-        TrialRow.toolchain_key == setting[2],
+        *in_setting(TrialRow, setting),
     )
     row = connection.execute(wanted).first()
     if row is None:
@@ -81,17 +83,8 @@ def _contender(connection: Connection, text: str, setting: Setting) -> ResultRow
     return row
 
 
-def _same(setting: Setting) -> tuple[Any, Any, Any]:
-    workload, target, toolchain = setting
-    return (
-        BestRow.workload_key == workload,
-        BestRow.target_key == target,
-        BestRow.toolchain_key == toolchain,
-    )
-
-
 def _standing(connection: Connection, setting: Setting) -> BestRecord | None:
-    row = connection.execute(select_best().where(*_same(setting))).first()
+    row = connection.execute(select_best().where(*in_setting(BestRow, setting))).first()
     return None if row is None else best_of(row)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from autosched.records.family import family_key
 from autosched.records.identity import new_job_id
 from autosched.records.outcome import CONFIRMABLE, Outcome
-from autosched.records.record import Measurement, Trial, split_trial_id
+from autosched.records.record import Measurement, Setting, Trial, split_trial_id
 from autosched.records.rules import (
     better_calibration,
     check_confirmation,
@@ -43,9 +43,6 @@ from autosched.records.store import (
     MeasurementRow,
     TaskSpec,
 )
-
-Setting = tuple[str, str, str]
-"""Workload, target and toolchain key: what a candidate's result holds for."""
 
 
 @dataclass
@@ -198,10 +195,9 @@ class MemoryStore:
 
     def records(self, trial_ids: Sequence[str]) -> tuple[HistoryRecord, ...]:
         with self._lock:
-            found = [(i, self.trial(i)) for i in trial_ids]
             return tuple(
                 _history_record(self._tasks[t.task_id].setting, t)
-                for _, t in found
+                for t in map(self.trial, trial_ids)
                 if t is not None and not t.is_open
             )
 

@@ -10,6 +10,15 @@ from typing import Any, Literal
 
 from autosched.records.outcome import Outcome
 
+Mode = Literal["warm", "cold"]
+"""Of the caches when a kernel is timed."""
+
+Purpose = Literal["search", "confirm", "replay"]
+"""What a measurement was made for."""
+
+Setting = tuple[str, str, str]
+"""Workload, target and toolchain key: what a candidate's result holds for."""
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -38,10 +47,7 @@ class Timing:
     n_samples: int
     contended_share: float
     threads: int
-    mode: Literal["warm", "cold"] = "warm"
-
-
-Purpose = Literal["search", "confirm", "replay"]
+    mode: Mode = "warm"
 
 
 def trial_id(task_id: str, number: int) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel
 
+from autosched.records.lookup import Match
 from autosched.wire.number import Number
-
-Match = Literal["exact", "compatible", "nearest", "default"]
 
 
 class BestDocument(BaseModel):
