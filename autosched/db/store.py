@@ -12,7 +12,8 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from autosched.db import history, jobs, targets, trials, winners
+from autosched.db import history, jobs, targets, winners
+from autosched.db import trials as trial_rows
 from autosched.db.engine import in_read, in_write, open_engine
 from autosched.db.location import database_url
 from autosched.db.upgrade import upgrade_engine
@@ -75,23 +76,23 @@ class SqlTuningStore:
         in_write(self.engine, lambda c: jobs.end_job(c, job_id, state, end_reason))
 
     def trials(self, task_id: str) -> tuple[Trial, ...]:
-        return in_read(self.engine, lambda c: trials.load_trials(c, task_id))
+        return in_read(self.engine, lambda c: trial_rows.load_trials(c, task_id))
 
-    def propose(self, task_id: str, round: int, trials_: Sequence[Trial]) -> tuple[Trial, ...]:
-        check_round(task_id, round, trials_)
-        stored = [storable_trial(t) for t in trials_]
-        return in_write(self.engine, lambda c: trials.propose(c, task_id, stored))
+    def propose(self, task_id: str, round: int, trials: Sequence[Trial]) -> tuple[Trial, ...]:
+        check_round(task_id, round, trials)
+        stored = [storable_trial(t) for t in trials]
+        return in_write(self.engine, lambda c: trial_rows.propose(c, task_id, stored))
 
     def resend(self, task_id: str, *, attempts: int = MAX_ATTEMPTS) -> tuple[Trial, ...]:
-        return in_write(self.engine, lambda c: trials.resend(c, task_id, attempts))
+        return in_write(self.engine, lambda c: trial_rows.resend(c, task_id, attempts))
 
     def close(self, task_id: str, number: int, measurement: Measurement) -> bool:
         stored = storable_measurement(measurement)
-        return in_write(self.engine, lambda c: trials.close(c, task_id, number, stored))
+        return in_write(self.engine, lambda c: trial_rows.close(c, task_id, number, stored))
 
     def add_measurement(self, row: MeasurementRow) -> None:
         stored = storable_row(row)
-        in_write(self.engine, lambda c: trials.add_measurement(c, stored))
+        in_write(self.engine, lambda c: trial_rows.add_measurement(c, stored))
 
     def confirm(self, confirmation: Confirmation) -> BestRecord | None:
         check_confirmation(confirmation)
@@ -124,10 +125,10 @@ class SqlTuningStore:
         return in_read(self.engine, lambda c: jobs.load_jobs(c, limit))
 
     def trial(self, trial_id: str) -> Trial | None:
-        return in_read(self.engine, lambda c: trials.load_trial(c, trial_id))
+        return in_read(self.engine, lambda c: trial_rows.load_trial(c, trial_id))
 
     def measurements(self, trial_id: str) -> tuple[MeasurementRow, ...]:
-        return in_read(self.engine, lambda c: trials.load_measurements(c, trial_id))
+        return in_read(self.engine, lambda c: trial_rows.load_measurements(c, trial_id))
 
     def target(self, target_key: str) -> Mapping[str, Any] | None:
         return in_read(self.engine, lambda c: targets.load_target(c, target_key))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from autosched.records.family import family_key
+from autosched.records.family import family_key as key_of_family
 from autosched.records.identity import new_job_id
 from autosched.records.outcome import CONFIRMABLE, Outcome
 from autosched.records.record import Measurement, Setting, Trial, split_trial_id
@@ -213,12 +213,12 @@ class MemoryStore:
                 and toolchain_key in {None, toolchain}
             )
 
-    def family_best(self, family_key_: str) -> tuple[BestRecord, ...]:
+    def family_best(self, family_key: str) -> tuple[BestRecord, ...]:
         with self._lock:
             return tuple(
                 record
                 for (workload, _, _), record in sorted(self._best.items())
-                if family_key(self._workloads[workload]) == family_key_
+                if key_of_family(self._workloads[workload]) == family_key
             )
 
     def job(self, job_id: str) -> Job | None:

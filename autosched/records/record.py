@@ -1,4 +1,4 @@
-"""Candidates, measurements and records: plain values, JSON both ways, no behaviour."""
+"""Candidates, measurements and trials: plain values, JSON both ways, no behaviour."""
 
 from __future__ import annotations
 
