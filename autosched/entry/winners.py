@@ -41,12 +41,9 @@ class Chosen:
     measured_at: datetime | None = None
 
 
-def choose(
-    work: Work, setup: Setup, catalog: Catalog, *, any_toolchain: bool = False
-) -> list[Chosen]:
+def choose(work: Work, setup: Setup, catalog: Catalog) -> list[Chosen]:
     """One answer a workload, in the order of the work's subjects."""
-    toolchain_key = None if any_toolchain else setup.toolchain.key
-    return [_choose(s, setup.target, toolchain_key, catalog) for s in work.subjects]
+    return [_choose(s, setup, catalog) for s in work.subjects]
 
 
 def defaults(work: Work, target: Target) -> list[Chosen]:
@@ -58,14 +55,12 @@ def _codebook(subject: Subject, target: Target) -> Codebook:
     return Codebook(subject.workload, target, generate(subject.workload, target), generate_c)
 
 
-def _choose(
-    subject: Subject, target: Target, toolchain_key: str | None, catalog: Catalog
-) -> Chosen:
-    codebook = _codebook(subject, target)
+def _choose(subject: Subject, setup: Setup, catalog: Catalog) -> Chosen:
+    codebook = _codebook(subject, setup.target)
     query = Query(
         subject.workload.key,
-        target,
-        toolchain_key,
+        setup.target,
+        setup.toolchain.key,
         canonical_text(subject.workload),
         SPACE_VERSION,
     )

@@ -49,9 +49,6 @@ class Work:
         """Constants of single workloads have no data: whoever runs them hands them in."""
         return self.partition is None
 
-    def subject(self, workload_key: str) -> Subject:
-        return next(s for s in self.subjects if s.workload.key == workload_key)
-
 
 def work_of(source: AnySource) -> Work:
     """Reads, simplifies and partitions a source; InvalidInput names what is wrong with it."""

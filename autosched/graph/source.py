@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 
 import onnx
@@ -20,8 +19,6 @@ from autosched.graph.importers.json import import_json
 from autosched.graph.importers.onnx import import_onnx
 from autosched.graph.limits import DEFAULT_LIMITS, ImportLimits
 from autosched.ops.suite import Case, suite_cases, suite_names
-from autosched.te.canonical import canonical
-from autosched.te.workload import Workload
 
 READERS: Mapping[str, Callable[..., Graph]] = {".onnx": import_onnx, ".json": import_json}
 """File suffix -> the importer of its bytes."""
@@ -45,11 +42,6 @@ class SuiteSource:
 
     name: str
     cases: tuple[Case, ...] = field(repr=False)
-
-    @cached_property
-    def workloads(self) -> tuple[Workload, ...]:
-        """The cases' workloads in canonical form, named as the cases are."""
-        return tuple(canonical(case.workload()) for case in self.cases)
 
 
 Source = ModelSource | SuiteSource

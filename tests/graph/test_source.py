@@ -39,8 +39,6 @@ def test_suite_cases_match_a_pattern() -> None:
     source = load_source("suite:GMM/*@1")
     assert isinstance(source, SuiteSource)
     assert [c.name for c in source.cases] == [f"GMM/{i}@1" for i in range(1, 5)]
-    assert len({w.key for w in source.workloads}) == 4
-    assert source.workloads[0].name == "GMM/1@1"
 
 
 @pytest.mark.parametrize(
