@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from autosched.bench.subject import CaseSubject, DirectorySubject, ModelSubject
+from autosched.bench.subject import Subject
 
 PREPARE_SECONDS = 300.0
 ROUND_SECONDS = 120.0
@@ -35,11 +35,10 @@ class Contender:
     def __init__(
         self,
         peer: str,
-        subject: CaseSubject | ModelSubject | DirectorySubject,
+        subject: Subject,
         threads: int,
         cpus: Sequence[int],
     ) -> None:
-        self.peer = peer
         self.how = ""
         environment = {k: v for k, v in os.environ.items() if k not in HINDRANCES}
         environment |= dict.fromkeys(THREAD_VARIABLES, str(threads))

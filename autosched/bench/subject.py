@@ -38,6 +38,7 @@ class DirectorySubject(BaseModel):
 
 
 Subject = Annotated[CaseSubject | ModelSubject | DirectorySubject, Field(discriminator="what")]
+"""What a contender may be asked to run; `what` tells which."""
 
 
 class Prepared(BaseModel):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from autosched.bench.contender import Contender
 from autosched.bench.rounds import CONTENDED_LIMIT, Comparison, compare, play
-from autosched.bench.subject import CaseSubject, DirectorySubject, ModelSubject
-from autosched.entry.best import open_store
+from autosched.bench.subject import CaseSubject, DirectorySubject, ModelSubject, Subject
+from autosched.db.store import open_store
 from autosched.entry.build import build_chosen
 from autosched.entry.machine import DEVICE, Setup, check_runs_here, set_up
 from autosched.entry.tune import tune
@@ -24,8 +24,6 @@ from autosched.tuning.events import Listener, Notice, silent
 
 PEERS = ("torch", "numpy", "onnxruntime")
 TRIES = 3
-
-Subject = CaseSubject | ModelSubject | DirectorySubject
 
 
 class BenchFailed(AutoschedError):
