@@ -17,9 +17,9 @@ def best(
     from autosched.entry.best import best as ask
     from autosched.entry.winners import Chosen
     from autosched.wire.best import BestDocument, BestDocuments
+    from autosched.wire.number import microseconds
 
     def document(chosen: Chosen) -> BestDocument:
-        seconds = chosen.median_seconds
         return BestDocument(
             name=chosen.subject.name,
             workload_key=chosen.subject.workload.key,
@@ -28,7 +28,7 @@ def best(
             trial=chosen.trial_id,
             derivation=[dict(step) for step in chosen.candidate.derivation],
             values=dict(chosen.candidate.values),
-            median_us=None if seconds is None else seconds * 1e6,
+            median_us=microseconds(chosen.median_seconds),
             measured_at=chosen.measured_at,
         )
 

@@ -30,7 +30,7 @@ def upgrade(db: options.Database = None) -> int:
 def stats(db: options.Database = None, as_json: options.Json = False) -> int:
     """Say what the database holds, in numbers."""
     from autosched.db.stats import stats as run
-    from autosched.entry.best import open_store
+    from autosched.db.store import open_store
 
     with open_store(db) as store:
         found = run(store).to_json()
@@ -46,7 +46,7 @@ def stats(db: options.Database = None, as_json: options.Json = False) -> int:
 def export(file: File, db: options.Database = None) -> int:
     """Write every finished record to a file."""
     from autosched.db.exporting import export_file
-    from autosched.entry.best import open_store
+    from autosched.db.store import open_store
 
     with open_store(db) as store:
         OUT.print(f"{file}: {_text(export_file(store, file))}", markup=False)
@@ -57,7 +57,7 @@ def export(file: File, db: options.Database = None) -> int:
 def import_(file: File, db: options.Database = None) -> int:
     """Take in what `export` wrote; what is there already stays as it is."""
     from autosched.db.importing import import_file
-    from autosched.entry.best import open_store
+    from autosched.db.store import open_store
 
     with open_store(db) as store:
         OUT.print(f"new: {_text(import_file(store, file))}", markup=False)
@@ -74,7 +74,7 @@ def prune(
 ) -> int:
     """Forget old trials that no winner, unfinished job or comparison needs."""
     from autosched.db.prune import prune as run
-    from autosched.entry.best import open_store
+    from autosched.db.store import open_store
 
     with open_store(db) as store:
         gone = run(store, datetime.now(UTC) - timedelta(days=days), dry_run=dry_run)

@@ -58,7 +58,7 @@ def _compiler(target: str, threads: int | None, compiler: str | None) -> str:
 
 
 def _database(db: str | None) -> str:
-    from autosched.entry.best import open_store
+    from autosched.db.store import open_store
 
     with open_store(db) as store:
         return f"{store.engine.url.render_as_string(hide_password=True)}, {len(store.jobs())} recent jobs"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from autosched.cli import options
 from autosched.cli.output import OUT, table, time_text
+
+if TYPE_CHECKING:
+    from autosched.entry.trial import StoredTrial
 
 
 def trial(
@@ -21,14 +24,14 @@ def trial(
     db: options.Database = None,
 ) -> int:
     """Show a trial: derivation, values, workload, compile command and every run."""
-    from autosched.entry.best import open_store
-    from autosched.entry.trial import find_trial, nest_of, replay, source_of
+    from autosched.db.store import open_store
+    from autosched.entry.trial import find_trial, kernel_of, nest_of, replay
     from autosched.records.outcome import Outcome
 
     with open_store(db) as store:
         stored = find_trial(store, trial_id)
         if source:
-            print(source_of(stored).source)
+            print(kernel_of(stored).source)
         if nest:
             print(nest_of(stored), end="")
         if run:
@@ -42,10 +45,7 @@ def trial(
     return 0
 
 
-def _show(stored: object) -> None:
-    from autosched.entry.trial import StoredTrial
-
-    assert isinstance(stored, StoredTrial)
+def _show(stored: StoredTrial) -> None:
     one = stored.trial
     lines = {
         "trial": f"{one.id} (round {one.round}, attempt {one.attempt})",

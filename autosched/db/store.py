@@ -6,7 +6,8 @@ values; what the calls guarantee stands in `autosched.records.store`. Safe to sh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -50,6 +51,16 @@ def connect(url: str | None = None) -> SqlTuningStore:
         engine.dispose()
         raise
     return SqlTuningStore(engine)
+
+
+@contextmanager
+def open_store(url: str | None = None) -> Iterator[SqlTuningStore]:
+    """The store that `connect` gives, its connections closed at the end."""
+    store = connect(url)
+    try:
+        yield store
+    finally:
+        store.close_connections()
 
 
 class SqlTuningStore:

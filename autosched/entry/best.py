@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-from autosched.db.store import SqlTuningStore, connect
+from autosched.db.store import open_store
 from autosched.entry.machine import set_up
 from autosched.entry.winners import Chosen, choose
 from autosched.entry.work import AnySource, work_of
@@ -23,13 +20,3 @@ def best(
     work = work_of(source)
     with open_store(db) as store:
         return choose(work, setup, store)
-
-
-@contextmanager
-def open_store(db: str | None) -> Iterator[SqlTuningStore]:
-    """The store at a URL, closed at the end."""
-    store = connect(db)
-    try:
-        yield store
-    finally:
-        store.close_connections()

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from autosched.entry.best import open_store
+from autosched.db.store import open_store
 from autosched.entry.machine import Setup, check_runs_here, set_up
 from autosched.entry.winners import Chosen, choose
 from autosched.entry.work import AnySource, Work, work_of

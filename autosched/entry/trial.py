@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,8 +41,6 @@ class StoredTrial:
 
 def find_trial(store: SqlTuningStore, trial_id: str) -> StoredTrial:
     """The trial of this id; InvalidInput if there is none."""
-    import json
-
     trial = store.trial(trial_id)
     if trial is None:
         raise InvalidInput(f"trial {trial_id!r}: there is none in this database")
@@ -60,7 +59,7 @@ def codebook_of(stored: StoredTrial) -> Codebook:
     return Codebook(workload, stored.target, generate(workload, stored.target), generate_c)
 
 
-def source_of(stored: StoredTrial) -> Kernel:
+def kernel_of(stored: StoredTrial) -> Kernel:
     """The kernel as this version generates it."""
     return codebook_of(stored).kernel(stored.trial.candidate)
 

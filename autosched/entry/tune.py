@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
 from autosched.codegen.c import generate_c
-from autosched.db.store import connect
+from autosched.db.store import open_store
 from autosched.entry.machine import Machine, open_machine, set_up
 from autosched.entry.space_version import SPACE_VERSION
 from autosched.entry.work import AnySource, Work, work_of
@@ -31,6 +30,9 @@ from autosched.tuning.report import Report, job_report
 from autosched.tuning.task import Task
 
 POLICY = "evolutionary"
+
+CHECK_STREAM = 1 << 31
+"""Rounds are numbered from 0; no search draws from this stream."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +70,12 @@ def tune(
         raise InvalidInput(f"seed {seed}: must be at least 0")
     setup = set_up(target, threads, compiler)
     work = work_of(source)
-    with ExitStack() as stack:
-        store = connect(db)
-        stack.callback(store.close_connections)
-        machine = stack.enter_context(
-            open_machine(setup, seed=seed, journal=journal, on_wait=lambda m: listen(Notice(m)))
-        )
+    with (
+        open_store(db) as store,
+        open_machine(
+            setup, seed=seed, journal=journal, on_wait=lambda m: listen(Notice(m))
+        ) as machine,
+    ):
         return TuneJob(work, TuneRequest(trials, seed, policy), machine, store, listen).run()
 
 
@@ -179,7 +181,3 @@ class TuneJob:
         reason = "no_valid_candidate" if report.failed_tasks else "trials"
         self.store.end_job(job.id, state, reason)
         self.listen(JobEnded(job.id, state, reason))
-
-
-CHECK_STREAM = 1 << 31
-"""Rounds are numbered from 0; no search draws from this stream."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from autosched.entry.best import open_store
+from autosched.db.store import open_store
 from autosched.entry.kernels import Kernels
 from autosched.entry.machine import check_runs_here, set_up
 from autosched.entry.winners import Chosen, choose
