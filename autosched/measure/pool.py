@@ -30,7 +30,7 @@ from autosched.measure.janitor import fresh_tag, scrubbed_environment
 from autosched.target.toolchain import Toolchain, compiler_environment
 
 SPIN_SECONDS = 50e-6
-"""How long a waiting thread spins before it sleeps: longer than the gap between two kernels of a module, far shorter
+"""How long a thread spins after a run before it sleeps: longer than the gap between two calls in a loop, far shorter
 than what a user would notice as a busy core."""
 
 SOURCES = ("pool.c", "watch.c")
@@ -51,8 +51,17 @@ class _Region(ctypes.Structure):
     )
 
 
-class Plan:
-    """Regions of one kernel bound to addresses, ready to run any number of times."""
+class Regions:
+    """Regions bound to addresses, ready to run any number of times."""
+
+    def __init__(self, entries: Sequence[_Region]) -> None:
+        self.count = len(entries)
+        self.regions = (_Region * max(1, len(entries)))(*entries)
+
+
+class Plan(Regions):
+    """Regions of one kernel. `inputs` and `outputs` are the tables of addresses that every run reads: entries may be
+    changed between runs."""
 
     def __init__(
         self,
@@ -61,16 +70,26 @@ class Plan:
         in_addresses: Sequence[int],
         out_addresses: Sequence[int],
     ) -> None:
-        self._inputs = (ctypes.c_void_p * max(1, len(in_addresses)))(*in_addresses)
-        self._outputs = (ctypes.c_void_p * max(1, len(out_addresses)))(*out_addresses)
+        self.inputs = (ctypes.c_void_p * max(1, len(in_addresses)))(*in_addresses)
+        self.outputs = (ctypes.c_void_p * max(1, len(out_addresses)))(*out_addresses)
         self._module = module
-        places = (ctypes.addressof(self._inputs), ctypes.addressof(self._outputs))
-        entries = [
-            _Region(ctypes.cast(getattr(module, r.symbol), ctypes.c_void_p).value, *places, r.tasks)
-            for r in regions
-        ]
-        self.count = len(entries)
-        self.regions = (_Region * max(1, len(entries)))(*entries)
+        places = (ctypes.addressof(self.inputs), ctypes.addressof(self.outputs))
+        super().__init__(
+            [
+                _Region(
+                    ctypes.cast(getattr(module, r.symbol), ctypes.c_void_p).value, *places, r.tasks
+                )
+                for r in regions
+            ]
+        )
+
+
+class JoinedPlans(Regions):
+    """Plans one after another, as one run; it reads their tables and keeps them alive."""
+
+    def __init__(self, plans: Sequence[Plan]) -> None:
+        self._plans = tuple(plans)
+        super().__init__([entry for p in plans for entry in p.regions[: p.count]])
 
 
 class Pool:
@@ -92,7 +111,7 @@ class Pool:
         if not self.handle:
             raise PoolError(f"a pool of {threads} threads could not be started")
 
-    def run(self, plan: Plan, scratch: Sequence[int] | ctypes.Array[ctypes.c_void_p]) -> None:
+    def run(self, plan: Regions, scratch: Sequence[int] | ctypes.Array[ctypes.c_void_p]) -> None:
         """Runs the plan's regions in order; `scratch` holds one address a thread (see `scratch_table`)."""
         table = scratch if isinstance(scratch, ctypes.Array) else scratch_table(scratch)
         if plan.count:

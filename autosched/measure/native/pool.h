@@ -23,8 +23,8 @@ typedef struct {
 
 typedef struct pool pool;
 
-/* `cpus` holds one CPU a thread, or is null for no pinning; the caller is never pinned here. A waiting thread spins for
-   `spin_nanoseconds`, then sleeps. Null if memory or threads run out. */
+/* `cpus` holds one CPU a thread, or is null for no pinning; the caller is never pinned here. A waiting thread spins
+   while a run is going on (up to a millisecond) and for `spin_nanoseconds` after it, then sleeps. Null if memory or threads run out. */
 pool *pool_create(int32_t threads, const int32_t *cpus, int64_t spin_nanoseconds);
 
 /* Runs the regions in order; `scratch` holds one pointer a thread. Callers take turns. With no region it still wakes
