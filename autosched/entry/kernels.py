@@ -1,21 +1,24 @@
-"""Kernels as a function of a workload's key and arrays, in this process: what verification runs a model with."""
+"""Kernels in this process, a workload at a time or a whole plan: what verification runs a model with."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from autosched.entry.build import compiled
 from autosched.entry.machine import Setup
 from autosched.entry.winners import Chosen
-from autosched.measure.pool import Pool, load_pool_library, pool_library
-from autosched.runtime.bound import BoundKernel, LoadedKernel, Machine
-from autosched.runtime.memory import Array, Scratch, allocated
+from autosched.entry.work import plan_of_workloads
+from autosched.graph.partition.plan import Plan
+from autosched.measure.pool import pool_library
+from autosched.runtime.machine import LoadedKernel, Machine
+from autosched.runtime.memory import Array
+from autosched.runtime.module import Module
 
 
 class Kernels:
-    """`run(workload_key, arrays) -> arrays` with the chosen kernels. Every call packs its constants anew."""
+    """The chosen kernels on one machine. Every call packs its constants anew."""
 
     def __init__(self, chosen: Sequence[Chosen], setup: Setup) -> None:
         artefacts = compiled(chosen, setup)
@@ -23,15 +26,20 @@ class Kernels:
             c.subject.workload.key: LoadedKernel.from_bytes(a.kernel, a.shared_object)
             for c, a in zip(chosen, artefacts, strict=True)
         }
-        threads = setup.target.threads
-        scratch = max((k.scratch_bytes for k in self._loaded.values()), default=0)
-        pool = Pool(load_pool_library(pool_library(setup.toolchain)), threads)
-        self._machine = Machine(pool, Scratch(threads, scratch))
+        self._workloads = {c.subject.workload.key: c.subject.workload for c in chosen}
+        library = pool_library(setup.toolchain)
+        self._machine = Machine(library, setup.target.threads, list(self._loaded.values()))
 
     def run(self, workload_key: str, arrays: Sequence[Array]) -> list[Array]:
-        """Flat outputs in the workload's order."""
-        loaded = self._loaded[workload_key]
-        inputs = [np.ascontiguousarray(a).reshape(-1) for a in arrays]
-        outputs = allocated(loaded.kernel.outputs)
-        BoundKernel(loaded, self._machine, inputs, outputs).run()
-        return [a[: s.elements] for a, s in zip(outputs, loaded.kernel.outputs, strict=True)]
+        """A workload's outputs in its order."""
+        plan = plan_of_workloads({"": self._workloads[workload_key]})
+        shaped = (
+            np.reshape(a, plan.types[n].shape) for n, a in zip(plan.inputs, arrays, strict=True)
+        )
+        module = Module(plan, self._loaded, self._machine, weights_are_inputs=True)
+        outputs = module(*shaped)
+        return [outputs[name] for name in plan.outputs]
+
+    def run_plan(self, plan: Plan, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """A plan's outputs by name, run as a built directory runs it."""
+        return Module(plan, self._loaded, self._machine)(**inputs)

@@ -77,13 +77,15 @@ def _report(
         raise InvalidInput(
             f"{work.name} ships no test data: give --data DIR or --random-weights SEED"
         )
-    return verify_expected(work.partition, expected, kernels.run)
+    return verify_expected(work.partition, expected, kernels.run_plan)
 
 
 def _random(model: ModelSource, kernels: Kernels, seed: int) -> VerificationReport:
     if model.is_onnx:
-        return verify_random_weights(onnx.load_from_string(model.data), seed, kernels.run)
-    return verify_graph_random_weights(model.graph, seed, kernels.run)
+        return verify_random_weights(
+            onnx.load_from_string(model.data), seed, kernels.run, whole=kernels.run_plan
+        )
+    return verify_graph_random_weights(model.graph, seed, kernels.run, whole=kernels.run_plan)
 
 
 def _cases(work: Work, kernels: Kernels, seed: int) -> VerificationReport:
@@ -105,7 +107,7 @@ def _compared(
     for i, (got, wanted, allowed) in enumerate(
         zip(results, inputs.expected, inputs.tolerances, strict=True)
     ):
-        error = _largest_error(got, wanted.reshape(-1))
+        error = _largest_error(got.reshape(-1), wanted.reshape(-1))
         share = 0.0 if error == 0 else error / allowed if allowed else float("inf")
         found.append(Comparison("workload", f"{name} output {i} set {number}", key, share, 1.0))
     return found

@@ -118,11 +118,11 @@ def _workloads_work(name: str, written: Sequence[Written]) -> Work:
             count = operations(workload)
             subjects.append(Subject(one.name, workload, 1, one.reference, count))
     texts = "\n\n".join(canonical_text(s.workload) for s in subjects)
-    plan = _plan_of_workloads({w.name: w.workload for w in written})
+    plan = plan_of_workloads({w.name: w.workload for w in written})
     return Work(name, _digest(texts.encode()), tuple(subjects), plan)
 
 
-def _plan_of_workloads(workloads: dict[str, Workload]) -> Plan:
+def plan_of_workloads(workloads: dict[str, Workload]) -> Plan:
     """One call a workload; every input, constant ones too, is an input of the plan."""
     types: dict[str, TensorType] = {}
     calls: list[Call] = []

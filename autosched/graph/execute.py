@@ -14,6 +14,9 @@ from autosched.te.evaluate import evaluate_workload
 
 Run = Callable[[str, Sequence[Array]], Sequence[Array]]
 
+RunPlan = Callable[[Plan, Mapping[str, Array]], Mapping[str, Array]]
+"""Outputs of a plan by name, for its inputs by name."""
+
 
 def run_plan(plan: Plan, inputs: Mapping[str, Array], run: Run) -> dict[str, Array]:
     """Every tensor that the plan computes, by name, outputs of the graph included.
@@ -31,12 +34,21 @@ def run_plan(plan: Plan, inputs: Mapping[str, Array], run: Run) -> dict[str, Arr
     return values
 
 
+def by_calls(run: Run) -> RunPlan:
+    """A plan's runner that calls its kernels one by one."""
+    return lambda plan, inputs: run_plan(plan, inputs, run)
+
+
 def call_outputs(plan: Plan, call: Call, arrays: Sequence[Array], run: Run) -> dict[str, Array]:
-    """The results of one call by tensor name, in the graph's shapes and dtypes."""
-    results = run(call.workload_key, arrays)
+    """The results of one call by tensor name, in the graph's shapes and dtypes. Empty ones need no kernel."""
+    kinds = [plan.types[name] for name in call.outputs]
+    if any(k.elements for k in kinds):
+        results = run(call.workload_key, arrays)
+    else:
+        results = [np.empty(k.shape, numpy_dtype(k.dtype)) for k in kinds]
     return {
-        name: np.asarray(array, numpy_dtype(plan.types[name].dtype)).reshape(plan.types[name].shape)
-        for name, array in zip(call.outputs, results, strict=True)
+        name: np.asarray(array, numpy_dtype(kind.dtype)).reshape(kind.shape)
+        for name, kind, array in zip(call.outputs, kinds, results, strict=True)
     }
 
 

@@ -12,7 +12,7 @@ Arrays are stored as bytes with their dtype in the manifest; nothing is ever unp
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,9 @@ from pydantic import ValidationError
 
 from autosched.errors import InvalidInput
 from autosched.graph.partition.plan import Plan
-from autosched.measure.pool import Pool, load_pool_library, pool_library
+from autosched.measure.pool import pool_library
 from autosched.measure.protocol import Artefact
-from autosched.runtime.bound import LoadedKernel, Machine
+from autosched.runtime.machine import LoadedKernel, Machine
 from autosched.runtime.manifest import (
     KernelEntry,
     Manifest,
@@ -33,7 +33,7 @@ from autosched.runtime.manifest import (
     plan_entries,
     plan_of,
 )
-from autosched.runtime.memory import Array, Scratch, aligned_copy
+from autosched.runtime.memory import Array
 from autosched.runtime.module import Module
 from autosched.target.compare import obstacles
 from autosched.target.detect import detect_target
@@ -42,6 +42,7 @@ from autosched.target.toolchain import Toolchain
 from autosched.te.dtype import numpy_dtype
 
 MANIFEST = "manifest.json"
+POOL = "pool.so"
 
 
 @dataclass(frozen=True)
@@ -86,16 +87,13 @@ def load_directory(directory: Path, threads: int | None = None) -> Module:
     if found:
         raise InvalidInput(f"{directory} was built for another machine: {'; '.join(found)}")
     kernels = {e.workload_key: _load_kernel(e, directory) for e in manifest.kernels}
-    machine = make_machine(directory / "pool.so", list(kernels.values()), n_threads)
+    machine = Machine(directory / POOL, n_threads, list(kernels.values()))
     plan = plan_of(manifest, _read_constants(manifest, directory))
-    packed = None if manifest.weights_are_inputs else _read_packed(manifest, directory)
-    return Module(plan, kernels, machine, packed, weights_are_inputs=manifest.weights_are_inputs)
-
-
-def make_machine(pool: Path, kernels: Sequence[LoadedKernel], threads: int) -> Machine:
-    """A pool with scratch memory enough for any of the kernels."""
-    scratch = max((k.scratch_bytes for k in kernels), default=0)
-    return Machine(Pool(load_pool_library(pool), threads), Scratch(threads, scratch))
+    inputs_packed = manifest.weights_are_inputs
+    module = Module(plan, kernels, machine, weights_are_inputs=inputs_packed, packed=True)
+    if not inputs_packed:
+        _read_packed(module, directory)
+    return module
 
 
 def read_manifest(directory: Path) -> Manifest:
@@ -136,7 +134,7 @@ def _write(build: Build, directory: Path) -> Manifest:
         (directory / entry.source).write_text(winner.artefact.kernel.source, encoding="utf-8")
         (directory / entry.object).write_bytes(winner.artefact.shared_object)
         entries.append(entry)
-    shutil.copyfile(pool_library(build.toolchain), directory / "pool.so")
+    shutil.copyfile(pool_library(build.toolchain), directory / POOL)
     for i, array in enumerate(build.plan.constants.values()):
         _save(directory / "constants" / f"{i}.npy", array)
     _write_packed(build, entries, directory)
@@ -161,12 +159,21 @@ def _write_packed(build: Build, entries: Sequence[KernelEntry], directory: Path)
     if build.weights_are_inputs:
         return
     kernels = {e.workload_key: _load_kernel(e, directory) for e in entries}
-    machine = make_machine(directory / "pool.so", list(kernels.values()), build.target.threads)
-    module = Module(build.plan, kernels, machine)
-    for i, call in enumerate(module.calls):
-        for j, array in enumerate(call.packed):
-            _save(directory / "packed" / f"{i}.{j}.npy", array)
-    machine.pool.close()
+    machine = Machine(directory / POOL, build.target.threads, list(kernels.values()))
+    for path, array in _packed_files(Module(build.plan, kernels, machine), directory):
+        _save(path, array)
+
+
+def _read_packed(module: Module, directory: Path) -> None:
+    for path, array in _packed_files(module, directory):
+        array[:] = _load(path, "uint8")
+
+
+def _packed_files(module: Module, directory: Path) -> Iterator[tuple[Path, Array]]:
+    """Every packed constant of a module with its file."""
+    for i, call in enumerate(module.packed):
+        for j, array in enumerate(call):
+            yield directory / "packed" / f"{i}.{j}.npy", array
 
 
 def _load_kernel(entry: KernelEntry, directory: Path) -> LoadedKernel:
@@ -181,17 +188,6 @@ def _read_constants(manifest: Manifest, directory: Path) -> dict[str, Array]:
         )
         for i, name in enumerate(manifest.constants)
     }
-
-
-def _read_packed(manifest: Manifest, directory: Path) -> list[list[Array]]:
-    kernels = {e.workload_key: e for e in manifest.kernels}
-    return [
-        [
-            aligned_copy(_load(directory / "packed" / f"{i}.{j}.npy", spec.dtype))
-            for j, spec in enumerate(kernels[call.workload_key].packed)
-        ]
-        for i, call in enumerate(manifest.calls)
-    ]
 
 
 def _save(path: Path, array: Any) -> None:

@@ -1,44 +1,73 @@
-"""Arrays as kernels want them: contiguous, and aligned where the interface says so."""
+"""Memory as kernels want it, there before the first call: one block that hands out 64-byte aligned buffers.
+
+Buffers start a few lines further from a page's start than the last, since buffers that all start at one page offset
+fight for the same cache sets; a large block asks for huge pages, as the one that kernels are timed in.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from autosched.codegen.kernel import BufferSpec
+from autosched.measure.buffers import HUGE_PAGE, LINE, PAGE, STAGGER_LINES
+from autosched.measure.linux import advise_huge_pages
 from autosched.te.dtype import numpy_dtype
 
 Array = npt.NDArray[Any]
-ALIGNMENT = 64
 
 
-def aligned_array(elements: int, dtype: str) -> Array:
-    """A flat array of zeros whose first element is 64-byte aligned; at least one element long, so that it has an
-    address."""
-    item = numpy_dtype(dtype)
-    memory = np.zeros(max(1, elements) * item.itemsize + ALIGNMENT, np.uint8)
-    start = -memory.ctypes.data % ALIGNMENT
-    aligned: Array = memory[start : start + max(1, elements) * item.itemsize].view(item)
+def room(n_bytes: int) -> int:
+    """The bytes that a buffer takes in a block: whole pages and the stagger."""
+    if n_bytes < PAGE:
+        return -(-max(1, n_bytes) // LINE) * LINE
+    return -(-n_bytes // PAGE) * PAGE + STAGGER_LINES * LINE
+
+
+def block(n_bytes: int) -> Array:
+    """Bytes, zero and in place, of huge pages if there are enough of them and the host has any."""
+    align = HUGE_PAGE if n_bytes >= HUGE_PAGE else LINE
+    memory = np.empty(n_bytes + align, np.uint8)
+    start = -address(memory) % align
+    aligned: Array = memory[start : start + n_bytes]
+    if align == HUGE_PAGE:
+        advise_huge_pages(address(aligned), n_bytes)
+    aligned[:] = 0
     return aligned
 
 
-def aligned_copy(array: Array) -> Array:
-    """A flat, aligned copy."""
-    copy = aligned_array(array.size, array.dtype.name)
-    copy[: array.size] = array.reshape(-1)
-    return copy
+def fresh_array(shape: Sequence[int], dtype: str) -> Array:
+    """A 64-byte aligned array whose values are whatever was there."""
+    item = numpy_dtype(dtype)
+    n_bytes = int(np.prod(shape, dtype=np.int64)) * item.itemsize
+    memory = np.empty(n_bytes + LINE, np.uint8)
+    start = -address(memory) % LINE
+    array: Array = memory[start : start + n_bytes].view(item).reshape(shape)
+    return array
 
 
-def allocated(specs: tuple[BufferSpec, ...]) -> list[Array]:
-    """One aligned array a buffer."""
-    return [aligned_array(s.elements, s.dtype) for s in specs]
+def address(array: Array) -> int:
+    """Where the first element is."""
+    place: int = array.__array_interface__["data"][0]
+    return place
 
 
-class Scratch:
-    """Each thread's scratch memory, shared by kernels that run one after another."""
+class Slab:
+    """Buffers of the given sizes in bytes, in one block."""
 
-    def __init__(self, threads: int, n_bytes: int) -> None:
-        self._memory = [aligned_array(n_bytes, "uint8") for _ in range(threads)]
-        self.addresses = [m.ctypes.data for m in self._memory]
+    def __init__(self, sizes: Sequence[int]) -> None:
+        offsets, at = [], 0
+        for size in sizes:
+            offsets.append(at)
+            at += room(size)
+        self._memory = block(at)
+        self._spans = [(o, o + s) for o, s in zip(offsets, sizes, strict=True)]
+        self.addresses = [address(self._memory) + o for o in offsets]
+
+    def data(self, number: int) -> Array:
+        """A buffer's bytes, which keep the slab alive."""
+        first, end = self._spans[number]
+        view: Array = self._memory[first:end]
+        return view

@@ -1,108 +1,115 @@
-"""A whole graph, ready to run: static arrays for every tensor, kernels called one after another from Python.
+"""A whole graph, ready to run: one call into C for all of its kernels, on the caller's own arrays.
 
-module(x) or module(input_name=x) returns the outputs by name. One call at a time; calls from several threads wait for
-one another.
+    outputs = module(x)                       # or module(input_name=x): fresh arrays by name
+    module.into({"y": array}, x)              # writes to arrays of the caller's
+    module.bind({"input_name": x}); module.run(); module.run()      # checked once, run many times
+
+One run at a time; calls from several threads wait for one another.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from autosched.errors import InvalidInput
 from autosched.graph.partition.plan import Plan
-from autosched.runtime.bound import BoundKernel, LoadedKernel, Machine
-from autosched.runtime.memory import Array, aligned_array
-from autosched.te.dtype import numpy_dtype
+from autosched.runtime.arguments import by_name, checked_inputs, checked_outputs
+from autosched.runtime.machine import LoadedKernel, Machine
+from autosched.runtime.memory import Array, address, fresh_array
+from autosched.runtime.program import Program
 
 
 class Module:
-    """Kernels bound to the tensors of a plan. `packed` holds, for each call in order, constants packed earlier.
-    `weights_are_inputs`: constants without data were made graph inputs, so they are packed anew at every call."""
+    """Kernels bound to the tensors of a plan. `packed`: the caller fills in constants packed earlier.
+    `weights_are_inputs`: constants without data were made graph inputs, so they are packed anew whenever inputs are
+    bound."""
 
     def __init__(
         self,
         plan: Plan,
         kernels: Mapping[str, LoadedKernel],
         machine: Machine,
-        packed: Sequence[Sequence[Array]] | None = None,
         *,
         weights_are_inputs: bool = False,
+        packed: bool = False,
     ) -> None:
         self.plan = plan
+        self._machine = machine
+        self._program = Program(plan, kernels)
         self._weights_are_inputs = weights_are_inputs
         self._lock = threading.Lock()
-        self._tensors: dict[str, Array] = {}
-        for name in (*plan.inputs, *(n for call in plan.calls for n in call.outputs)):
-            kind = plan.types[name]
-            self._tensors.setdefault(name, aligned_array(kind.elements, kind.dtype))
-        for name, array in plan.constants.items():
-            self._tensors[name] = np.ascontiguousarray(array).reshape(-1)
-        self.calls = [
-            BoundKernel(
-                kernels[call.workload_key],
-                machine,
-                [self._memory(n) for n in call.inputs],
-                [self._memory(n) for n in call.outputs],
-                None if packed is None else packed[i],
-            )
-            for i, call in enumerate(plan.calls)
-        ]
+        self._kept: tuple[Mapping[str, Array], ...] = ()
+        self._copies: list[tuple[Array, Array]] = []
+        if not packed and not weights_are_inputs:
+            machine.run(self._program.prepare)
 
-    def __call__(self, *arrays: Any, **named: Any) -> dict[str, Array]:
+    @property
+    def packed(self) -> list[list[Array]]:
+        """The packed constants of each call that has a kernel, as bytes that share memory with the module."""
+        return self._program.packed
+
+    def __call__(self, /, *arrays: Any, **named: Any) -> dict[str, Array]:
         """The outputs by name. Arrays are anything with `__array_interface__` or DLPack, in the graph's order or by
         name; InvalidInput names one that is missing or of another shape or dtype."""
-        if len(arrays) > len(self.plan.inputs):
-            raise InvalidInput(
-                f"{len(arrays)} inputs given, the graph has {len(self.plan.inputs)}: {', '.join(self.plan.inputs)}"
-            )
-        given = {**dict(zip(self.plan.inputs, arrays, strict=False)), **named}
-        with self._lock:
-            self.set_inputs(given)
-            self.run()
-            return {name: self.tensor(name).copy() for name in self.plan.outputs}
+        return self.into({}, *arrays, **named)
 
-    def set_inputs(self, given: Mapping[str, Any]) -> None:
-        """Copies the inputs in; every one must be given."""
-        strange = sorted(set(given) - set(self.plan.inputs))
-        if strange:
-            raise InvalidInput(f"input {strange[0]!r}: the graph has {', '.join(self.plan.inputs)}")
-        for name in self.plan.inputs:
-            self._tensors[name][: self.plan.types[name].elements] = self._checked(name, given)
-        if self._weights_are_inputs:
-            for call in self.calls:
-                call.prepare()
+    def into(self, out: Mapping[str, Array], /, *arrays: Any, **named: Any) -> dict[str, Array]:
+        """The same, the outputs named in `out` written to its arrays: contiguous ones of the graph's shapes and dtypes
+        that share no memory with an input or with one another."""
+        given = by_name(self.plan, arrays, named)
+        with self._lock:
+            try:
+                outputs = self._bind(given, out)
+                self._run()
+            finally:
+                self._kept = ()
+            return outputs
+
+    def bind(
+        self, inputs: Mapping[str, Any], out: Mapping[str, Array] | None = None
+    ) -> dict[str, Array]:
+        """Sets the arrays that `run` reads and writes until the next `bind` or call; returns those of the outputs."""
+        with self._lock:
+            return self._bind(inputs, out or {})
 
     def run(self) -> None:
-        """Every kernel in order, on the inputs as they are."""
-        for call in self.calls:
-            call.run()
+        """Every kernel in order, on the arrays that were bound."""
+        with self._lock:
+            if not self._kept:
+                raise RuntimeError("run without bind")
+            self._run()
 
-    def tensor(self, name: str) -> Array:
-        """A tensor in its own shape; shares memory with the module."""
-        kind = self.plan.types[name]
-        return self._memory(name)[: kind.elements].reshape(kind.shape)
+    def _run(self) -> None:
+        self._machine.run(self._program.regions)
+        for target, source in self._copies:
+            target[...] = source
 
-    def _memory(self, name: str) -> Array:
-        return self._tensors[self.plan.root(name)]
+    def _bind(self, given: Mapping[str, Any], out: Mapping[str, Array]) -> dict[str, Array]:
+        inputs = checked_inputs(self.plan, given)
+        checked_outputs(self.plan, out, inputs)
+        types = self.plan.types
+        outputs = {
+            name: out[name] if name in out else fresh_array(types[name].shape, types[name].dtype)
+            for name in self.plan.outputs
+        }
+        for name, array in inputs.items():
+            self._program.point(name, address(array))
+        self._set_copies(inputs, outputs)
+        self._kept = (inputs, outputs)
+        if self._weights_are_inputs:
+            self._machine.run(self._program.prepare)
+        return outputs
 
-    def _checked(self, name: str, given: Mapping[str, Any]) -> Array:
-        kind = self.plan.types[name]
-        if name not in given:
-            raise InvalidInput(f"input {name!r} ({kind}) is missing")
-        array = as_array(given[name])
-        if array.shape != kind.shape or array.dtype != numpy_dtype(kind.dtype):
-            raise InvalidInput(
-                f"input {name!r} is {array.dtype}{list(array.shape)}, the graph needs {kind}"
-            )
-        return array.reshape(-1)
-
-
-def as_array(value: Any) -> Array:
-    """A NumPy view of an array of any library, by `__array_interface__` or DLPack."""
-    if hasattr(value, "__array_interface__") or not hasattr(value, "__dlpack__"):
-        return np.asarray(value)
-    return np.from_dlpack(value)
+    def _set_copies(self, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> None:
+        """Points the program at the outputs it makes; one that has the memory of an input, of a constant or of another
+        output is copied after the run."""
+        sources = {**self.plan.constants, **inputs}
+        self._copies = []
+        for name, array in outputs.items():
+            root = self.plan.root(name)
+            if root in sources:
+                self._copies.append((array, sources[root].reshape(array.shape)))
+            elif root in self._program.outside:
+                self._program.point(root, address(array))
+                sources[root] = array

@@ -11,7 +11,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from autosched.errors import InvalidInput
-from autosched.graph.execute import Run, evaluating
+from autosched.graph.execute import Run, by_calls, evaluating
 from autosched.graph.importers.json import export_json, import_json
 from autosched.graph.importers.onnx import import_onnx
 from autosched.graph.partition.cut import partition
@@ -173,7 +173,7 @@ def test_a_shipped_model_gives_its_shipped_output(name: str) -> None:
     assert isinstance(source, ModelSource)
     part = partition(simplify(source.graph))
     expected = shipped_tensors(source.graph, source.shipped_outputs)
-    report = verify_expected(part, expected, evaluating(part, None))
+    report = verify_expected(part, expected, by_calls(evaluating(part, None)))
     assert report.passed, report.worst
 
 
@@ -185,7 +185,7 @@ def test_a_data_set_is_read_and_compared(tmp_path: Any) -> None:
         read_data_set(tmp_path, PART.graph)
     (tmp_path / "output_0.pb").write_bytes(wrong)
     expected = read_data_set(tmp_path, PART.graph)
-    assert not verify_expected(PART, expected, RUN).passed
+    assert not verify_expected(PART, expected, by_calls(RUN)).passed
     with pytest.raises(InvalidInput, match="no directory"):
         read_data_set(tmp_path / "nothing", PART.graph)
 

@@ -12,7 +12,7 @@ from autosched.te.dtype import is_float, numpy_dtype
 
 
 def prepare(subject: Subject, threads: int) -> Prepared | None:
-    """A module with random inputs in place; constants are packed before the clock runs."""
+    """A module with arrays bound; constants are packed before the clock runs."""
     if not isinstance(subject, DirectorySubject):
         return None
     module = load_directory(Path(subject.path), threads)
@@ -24,5 +24,5 @@ def prepare(subject: Subject, threads: int) -> Prepared | None:
             rng.standard_normal(kind.shape) * 0.1 if is_float(kind.dtype) else np.zeros(kind.shape)
         )
         inputs[name] = values.astype(numpy_dtype(kind.dtype))
-    module.set_inputs(inputs)
+    module.bind(inputs)
     return Prepared(run=module.run)

@@ -2,18 +2,19 @@
 
 With random weights every workload is compared twice: alone, fed with the reference's own values, so that the wrong
 one is named; and in the running model, whose values before the last softmax (which squeezes differences away) and
-whose outputs must agree too.
+whose outputs must agree too. `whole` runs the model; by default its kernels are called one by one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import onnx
 from numpy.random import Generator, default_rng
 
-from autosched.graph.execute import Run, call_outputs, run_plan, tensor_value
+from autosched.graph.execute import Run, RunPlan, by_calls, call_outputs, tensor_value
 from autosched.graph.graph import Array, Graph, TensorType
 from autosched.graph.importers.onnx import import_onnx
 from autosched.graph.partition.cut import partition
@@ -31,6 +32,7 @@ from autosched.graph.verification.random_weights import (
 from autosched.graph.verification.report import (
     WORKLOAD_LIMIT,
     Comparison,
+    Kind,
     VerificationReport,
     relative_error,
 )
@@ -41,9 +43,11 @@ EXPECTED_ATOL = 1e-7
 SOFTMAXES = ("Softmax", "LogSoftmax")
 
 
-def verify_expected(part: Partition, expected: ExpectedTensors, run: Run) -> VerificationReport:
+def verify_expected(
+    part: Partition, expected: ExpectedTensors, run_whole: RunPlan
+) -> VerificationReport:
     """The model's outputs against expected ones, element by element at onnx's own tolerance."""
-    values = run_plan(part.plan, expected.inputs, run)
+    values = run_whole(part.plan, expected.inputs)
     return VerificationReport(
         tuple(
             Comparison("expected", name, "", elementwise_error(values[name], array), 1.0)
@@ -53,7 +57,12 @@ def verify_expected(part: Partition, expected: ExpectedTensors, run: Run) -> Ver
 
 
 def verify_random_weights(
-    model: onnx.ModelProto, seed: int, run: Run, policy: FusionPolicy = DEFAULT_POLICY
+    model: onnx.ModelProto,
+    seed: int,
+    run: Run,
+    policy: FusionPolicy = DEFAULT_POLICY,
+    *,
+    whole: RunPlan | None = None,
 ) -> VerificationReport:
     """An ONNX model with random weights against onnx's ReferenceEvaluator, workload by workload and as a whole."""
     rng = default_rng(seed)
@@ -62,18 +71,25 @@ def verify_random_weights(
     graph = import_onnx(changed.SerializeToString())
     inputs = random_inputs(graph, rng)
     reference = evaluate_onnx(changed, inputs)
-    return _compare(partition(simplify(graph), policy), inputs, reference, run)
+    part = partition(simplify(graph), policy)
+    return _compare(part, inputs, reference, run, whole or by_calls(run))
 
 
 def verify_graph_random_weights(
-    graph: Graph, seed: int, run: Run, policy: FusionPolicy = DEFAULT_POLICY
+    graph: Graph,
+    seed: int,
+    run: Run,
+    policy: FusionPolicy = DEFAULT_POLICY,
+    *,
+    whole: RunPlan | None = None,
 ) -> VerificationReport:
     """The same for a graph that is no ONNX model, against the NumPy references of its operators."""
     rng = default_rng(seed)
     changed = with_weights(graph, random_weights(graph, rng))
     inputs = random_inputs(changed, rng)
     reference = reference_values(changed, inputs)
-    return _compare(partition(simplify(changed), policy), inputs, reference, run)
+    part = partition(simplify(changed), policy)
+    return _compare(part, inputs, reference, run, whole or by_calls(run))
 
 
 def random_inputs(graph: Graph, rng: Generator) -> dict[str, Array]:
@@ -99,15 +115,22 @@ def _random_array(kind: TensorType, rng: Generator) -> Array:
 
 
 def _compare(
-    part: Partition, inputs: Mapping[str, Array], reference: Mapping[str, Array], run: Run
+    part: Partition,
+    inputs: Mapping[str, Array],
+    reference: Mapping[str, Array],
+    run: Run,
+    whole: RunPlan,
 ) -> VerificationReport:
     alone = _workloads_alone(part, inputs, reference, run)
-    values = run_plan(part.plan, inputs, run)
-    whole = [
-        Comparison("output", name, "", _error(values[name], reference[name]), WORKLOAD_LIMIT)
-        for name in part.plan.outputs
+    logits = _logits(part, reference)
+    outputs: dict[str, tuple[Kind, str]] = {name: ("output", name) for name in part.plan.outputs}
+    values = whole(replace(part.plan, outputs=tuple({**logits, **outputs})), inputs)
+    running = [
+        Comparison(kind, alias, "", _error(values[name], reference[alias]), WORKLOAD_LIMIT)
+        for named in (logits, outputs)
+        for name, (kind, alias) in named.items()
     ]
-    return VerificationReport((*alone, *_logits(part, values, reference), *whole))
+    return VerificationReport((*alone, *running))
 
 
 def _workloads_alone(
@@ -162,21 +185,15 @@ def _names_of_memory(plan: Plan) -> dict[str, tuple[str, ...]]:
     return names
 
 
-def _logits(
-    part: Partition, values: Mapping[str, Array], reference: Mapping[str, Array]
-) -> list[Comparison]:
-    """What the last softmax of the model reads."""
+def _logits(part: Partition, reference: Mapping[str, Array]) -> dict[str, tuple[Kind, str]]:
+    """What the last softmax of the model reads, if a call makes it: the tensor -> the name the reference has for it."""
     softmaxes = [node for node in part.graph.nodes if node.op in SOFTMAXES]
     if not softmaxes:
-        return []
-    plan = part.plan
-    root = plan.root(softmaxes[-1].inputs[0])
-    names = _names_of_memory(plan).get(root, ())
+        return {}
+    root = part.plan.root(softmaxes[-1].inputs[0])
+    names = _names_of_memory(part.plan).get(root, ())
     alias = next((name for name in names if name in reference), None)
-    if alias is None or root not in values:
-        return []
-    expected = np.reshape(reference[alias], plan.types[root].shape)
-    return [Comparison("logits", alias, "", _error(values[root], expected), WORKLOAD_LIMIT)]
+    return {} if alias is None else {root: ("logits", alias)}
 
 
 def _error(actual: Array, expected: Array) -> float:
