@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from autosched.nest.nodes import Fold, Node, Reduce
 from autosched.nest.scopes import Statement
-from autosched.te.combiner import Combiner
-from autosched.te.expr import Binary, Cast, Expr, Select, Unary, Variable
+from autosched.te.combiner import Combiner, operands
+from autosched.te.expr import Binary, Cast, Expr, Select, Unary
 
 CLASSES: dict[str, tuple[str, ...]] = {
     "add": ("add", "sub", "neg", "abs"),
@@ -51,10 +51,8 @@ def operations(expression: Expr) -> Counter[str]:
 
 def combination(combiner: Combiner, dtypes: tuple[str, ...]) -> Counter[str]:
     """Operations of one combination of two tuples."""
-    a = tuple(Variable(f"a{i}", d) for i, d in enumerate(dtypes))
-    b = tuple(Variable(f"b{i}", d) for i, d in enumerate(dtypes))
     found: Counter[str] = Counter()
-    for value in combiner.combine(a, b):
+    for value in combiner.combine(*operands(dtypes)):
         found.update(operations(value))
     return found
 

@@ -9,7 +9,6 @@ view        the same elements in the same order, another shape:               Re
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -19,7 +18,7 @@ from autosched.graph import operators
 from autosched.graph.binding import bind
 from autosched.graph.graph import Array, Node, TensorType
 from autosched.graph.structure import describe
-from autosched.te.expr import Load, operation_count
+from autosched.te.expr import Load
 from autosched.te.workload import Axis, Stage, Tensor, Workload, placeholder
 
 Kind = Literal["pointwise", "movement", "gather", "reduction", "view"]
@@ -47,8 +46,8 @@ def form_of(node: Node, types: Mapping[str, TensorType], constants: Mapping[str,
     tensors = {n: placeholder(n, types[n].shape, types[n].dtype) for n in operands}
     outputs = operators.expressions(node, tensors, constants)
     workload = Workload(node.name, tuple(tensors.values()), outputs)
-    operations = sum(_evaluations(s) * _operations(s) for s in workload.stages)
-    evaluations = sum(_evaluations(s) for s in workload.stages)
+    operations = sum(s.evaluations * s.operations for s in workload.stages)
+    evaluations = sum(s.evaluations for s in workload.stages)
     kind = _kind(workload.stages, operations)
     return Form(kind, operations, evaluations, operands, _reads(workload.stages, tensors))
 
@@ -93,20 +92,11 @@ def _is_aligned(load: Load, axes: tuple[Axis, ...]) -> bool:
     )
 
 
-def _operations(stage: Stage) -> int:
-    combining = len(stage.values) if stage.is_reduction else 0
-    return combining + sum(operation_count(value) for value in stage.values)
-
-
-def _evaluations(stage: Stage) -> int:
-    return math.prod(axis.extent.value for axis in (*stage.axes, *stage.reduce_axes))
-
-
 def _reads(stages: Sequence[Stage], tensors: Mapping[str, Tensor]) -> dict[str, float]:
     counts = dict.fromkeys(tensors, 0)
     for stage in stages:
         for load in stage.loads:
             for name, tensor in tensors.items():
                 if load.source is tensor:
-                    counts[name] += _evaluations(stage)
+                    counts[name] += stage.evaluations
     return {name: counts[name] / max(1, tensors[name].elements) for name in tensors}

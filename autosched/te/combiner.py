@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autosched.te.dtype import DTYPES, is_float
-from autosched.te.expr import Binary, Const, Expr, Select, Unary, expr_text
-from autosched.te.expr import Variable as Variable
+from autosched.te.expr import Binary, Const, Expr, Select, Unary, Variable, expr_text
 
 Tuple = tuple[Expr, ...]
 
@@ -29,10 +28,15 @@ class Combiner:
 
     def text(self, dtypes: tuple[str, ...]) -> str:
         """Canonical text: what the combination does, whatever its name."""
-        a = tuple(Variable(f"a{i}", d) for i, d in enumerate(dtypes))
-        b = tuple(Variable(f"b{i}", d) for i, d in enumerate(dtypes))
+        a, b = operands(dtypes)
         parts = [expr_text(c) for c in self.identity(dtypes)]
         return f"({', '.join(parts)}; {', '.join(expr_text(e) for e in self.combine(a, b))})"
+
+
+def operands(dtypes: tuple[str, ...]) -> tuple[tuple[Variable, ...], tuple[Variable, ...]]:
+    """Two tuples to combine: (a0, a1, ...) and (b0, b1, ...), one variable a component."""
+    a = tuple(Variable(f"a{i}", d) for i, d in enumerate(dtypes))
+    return a, tuple(replace(v, name=f"b{i}") for i, v in enumerate(a))
 
 
 def lowest(dtype: str) -> Const:

@@ -6,6 +6,8 @@ y[i] = s[i / 4, i % 4], an output           ->   s is the output: same memory
 
 from __future__ import annotations
 
+from math import prod
+
 from autosched.te.expr import Expr, Load
 from autosched.te.index_form import axis_ranges, simplified
 from autosched.te.integer import Int, as_int, substitute
@@ -81,14 +83,7 @@ def _viewed(tensor: Tensor) -> Tensor | None:
 def _same_size(a: tuple[Int, ...], b: tuple[Int, ...]) -> bool:
     if not all(e.is_constant for e in (*a, *b)):
         return False
-    return flat_size(a) == flat_size(b)
-
-
-def flat_size(shape: tuple[Int, ...]) -> int:
-    total = 1
-    for extent in shape:
-        total *= extent.value
-    return total
+    return prod(e.value for e in a) == prod(e.value for e in b)
 
 
 def flat(indices: tuple[Int, ...], shape: tuple[Int, ...]) -> Int:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
 from autosched.te.arrays import Array, Grid, Precision
-from autosched.te.combiner import Combiner
+from autosched.te.combiner import Combiner, operands
 from autosched.te.contraction import sum_of_product
 from autosched.te.dtype import numpy_dtype
 from autosched.te.expr import (
@@ -20,7 +21,6 @@ from autosched.te.expr import (
     Binary,
     Expr,
     Source,
-    Variable,
     index_symbols,
     substitute_indices,
 )
@@ -228,8 +228,7 @@ class _StageEvaluation:
 
     def _combine(self, left: Values, right: Values) -> Values:
         assert self.stage.combiner is not None
-        a = tuple(Variable(f"a{i}", d) for i, d in enumerate(self._value_dtypes))
-        b = tuple(Variable(f"b{i}", d) for i, d in enumerate(self._value_dtypes))
+        a, b = operands(self._value_dtypes)
         named = {v.name: x for v, x in zip((*a, *b), (*left, *right), strict=True)}
         grid = Grid(self.precision, {}, self._read, named)
         return tuple(grid.value(e) for e in self.stage.combiner.combine(a, b))
@@ -258,10 +257,7 @@ class _StageEvaluation:
 
 
 def _elements(shape: tuple[int, ...], axes: Sequence[int]) -> int:
-    total = 1
-    for d in axes:
-        total *= shape[d]
-    return total
+    return prod(shape[d] for d in axes)
 
 
 def _factors(expression: Expr) -> Iterator[Expr]:
@@ -274,8 +270,7 @@ def _factors(expression: Expr) -> Iterator[Expr]:
 
 def simple_operation(combiner: Combiner, dtypes: tuple[str, ...]) -> str:
     """The binary operation that a combiner of width 1 is; empty for any other."""
-    a = tuple(Variable(f"a{i}", d) for i, d in enumerate(dtypes))
-    b = tuple(Variable(f"b{i}", d) for i, d in enumerate(dtypes))
+    a, b = operands(dtypes)
     match combiner.combine(a, b):
         case (Binary(op, left, right),) if left == a[0] and right == b[0]:
             return op

@@ -8,7 +8,7 @@ Maximum and minimum propagate NaN, as NumPy's do.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -345,6 +345,14 @@ def loads(expression: Expr) -> tuple[Load, ...]:
     if isinstance(expression, Load):
         return (expression,)
     return tuple(load for operand in expression.operands for load in loads(operand))
+
+
+def index_values(expression: Expr) -> Iterator[Int]:
+    """Every index that stands in the expression as a value or a condition, those of loads left out."""
+    if isinstance(expression, Index):
+        yield expression.index
+    for operand in expression.operands:
+        yield from index_values(operand)
 
 
 def index_symbols(expression: Expr) -> frozenset[Int]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from autosched.te.copies import flat
-from autosched.te.expr import Expr, Index, Load, substitute_indices
+from autosched.te.expr import Expr, Load, index_values, substitute_indices
 from autosched.te.index_form import axis_ranges, mentions, n_divisions, simplified
 from autosched.te.integer import Int, product, substitute, symbol
 from autosched.te.interval import Ranges
@@ -68,7 +68,7 @@ def _objections(stage: Stage, pairs: set[Pair]) -> Iterator[Pair]:
     """The pairs that an access of this stage rules out."""
     every = (*stage.axes, *stage.reduce_axes)
     ranges = axis_ranges(every)
-    conditions = [i for v in stage.values for i in _index_nodes(v)]
+    conditions = [i for v in stage.values for i in index_values(v)]
     for pair in [p for p in pairs if p[0] == id(stage)]:
         outer, inner = every[pair[1]], every[pair[1] + 1]
         clean = all(_is_clean(i, outer, inner, ranges) for i in conditions)
@@ -126,13 +126,6 @@ def _recombine(first: Int, second: Int, extent: Int, ranges: Ranges) -> bool:
         return True
     together = simplified(first * extent + second, ranges)
     return n_divisions(together) < n_divisions(first) + n_divisions(second)
-
-
-def _index_nodes(expression: Expr) -> Iterator[Int]:
-    if isinstance(expression, Index):
-        yield expression.index
-    for operand in expression.operands:
-        yield from _index_nodes(operand)
 
 
 def _groups(items: Sequence[T], owner: int, pairs: set[Pair], start: int = 0) -> list[list[T]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autosched.te.expr import Expr, Index, Load, substitute_indices
+from autosched.te.expr import Expr, Load, index_values, substitute_indices
 from autosched.te.index_form import axis_ranges, n_divisions, simplified
 from autosched.te.integer import Int, as_int, symbol
 from autosched.te.interval import Ranges
@@ -52,7 +52,7 @@ def _axes(stage: Stage) -> tuple[Axis, ...]:
 def _divisors(stage: Stage, axis: Axis) -> set[int]:
     """By what the axis is divided in loads and conditions."""
     indices = [i for load in stage.loads for i in load.indices]
-    indices += [i for value in stage.values for i in _index_nodes(value)]
+    indices += [i for value in stage.values for i in index_values(value)]
     return {d for index in indices for d in _divisions_of(index, axis.symbol)}
 
 
@@ -62,13 +62,6 @@ def _divisions_of(index: Int, wanted: Int) -> Iterator[int]:
         yield index.args[1].value
     for part in index.args:
         yield from _divisions_of(part, wanted)
-
-
-def _index_nodes(expression: Expr) -> Iterator[Int]:
-    if isinstance(expression, Index):
-        yield expression.index
-    for operand in expression.operands:
-        yield from _index_nodes(operand)
 
 
 def _linked(workload: Workload, stage: Stage, position: int, divisor: int) -> set[Place] | None:

@@ -11,10 +11,11 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 
 from autosched.te.combiner import COMBINERS, Combiner
 from autosched.te.dtype import DTYPES, n_bytes
-from autosched.te.expr import Expr, Load, cast, expr_text, loads
+from autosched.te.expr import Expr, Load, cast, expr_text, loads, operation_count
 from autosched.te.integer import Int, as_int, symbol, to_text
 
 KEY_VERSION = "w1"
@@ -53,6 +54,17 @@ class Stage:
         return self.combiner is not None
 
     @property
+    def evaluations(self) -> int:
+        """How often its values are computed in one call: once a point of all its axes, whose extents must be known."""
+        return prod(a.extent.value for a in (*self.axes, *self.reduce_axes))
+
+    @property
+    def operations(self) -> int:
+        """Operations of one evaluation; combining two values of a reduction counts as one a component."""
+        combining = len(self.values) if self.is_reduction else 0
+        return combining + sum(operation_count(v) for v in self.values)
+
+    @property
     def loads(self) -> tuple[Load, ...]:
         return tuple(load for value in self.values for load in loads(value))
 
@@ -86,10 +98,7 @@ class Tensor:
 
     @property
     def elements(self) -> int:
-        total = 1
-        for extent in self.static_shape:
-            total *= extent
-        return total
+        return prod(self.static_shape)
 
     @property
     def n_bytes(self) -> int:

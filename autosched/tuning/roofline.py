@@ -8,21 +8,12 @@ together. Operations are those of the tensor expressions, each stage computed on
 
 from __future__ import annotations
 
-import math
-
-from autosched.te.expr import operation_count
-from autosched.te.workload import Stage, Workload
+from autosched.te.workload import Workload
 
 
 def operations(workload: Workload) -> float:
-    """Arithmetic operations of one call; combining two values of a reduction counts as one a component."""
-    return float(sum(_stage_operations(s) for s in workload.stages))
-
-
-def _stage_operations(stage: Stage) -> int:
-    evaluations = math.prod(a.extent.value for a in (*stage.axes, *stage.reduce_axes))
-    combining = len(stage.values) if stage.is_reduction else 0
-    return evaluations * (combining + sum(operation_count(v) for v in stage.values))
+    """Arithmetic operations of one call."""
+    return float(sum(s.evaluations * s.operations for s in workload.stages))
 
 
 def compulsory_bytes(workload: Workload) -> int:
