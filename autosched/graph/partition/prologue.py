@@ -45,8 +45,10 @@ def _decision(
     found: Mapping[str, Waiting | str],
 ) -> Waiting | str:
     form = forms[identity(node)]
-    if form.kind in ("reduction", "view") or len(node.makes) != 1:
+    if form.kind in ("reduction", "view"):
         return f"the producer is a {form.kind}"
+    if len(node.makes) != 1:
+        return f"the producer makes {len(node.makes)} tensors"
     tensor = node.makes[0]
     if not graph.used_once(tensor):
         return fan_out(tensor, graph)
