@@ -16,11 +16,14 @@ from numpy.random import Generator
 from onnx import numpy_helper
 
 from autosched.graph.binding import bind
+from autosched.graph.form import VIEWS
 from autosched.graph.graph import Array, Graph, Node
+from autosched.te.dtype import is_float
 
 Draw = Callable[[Generator, tuple[int, ...]], Array]
 
-VIEWS = ("Reshape", "Unsqueeze", "Squeeze", "Flatten", "Identity", "Transpose")
+PASSED_ON = (*VIEWS, "Transpose")
+"""Operators behind which the weight is the same numbers."""
 
 
 def random_weights(graph: Graph, rng: Generator) -> dict[str, Array]:
@@ -34,8 +37,7 @@ def random_weights(graph: Graph, rng: Generator) -> dict[str, Array]:
 
 def is_constant_filled(array: Array) -> bool:
     """Whether a float array of two or more elements holds one number only."""
-    is_float = array.dtype.kind == "f" or array.dtype.name == "bfloat16"
-    return is_float and array.size > 1 and bool(np.all(array == array.flat[0]))
+    return is_float(array.dtype.name) and array.size > 1 and bool(np.all(array == array.flat[0]))
 
 
 def with_weights(graph: Graph, weights: Mapping[str, Array]) -> Graph:
@@ -61,7 +63,7 @@ def model_with_weights(model: onnx.ModelProto, weights: Mapping[str, Array]) -> 
 def _draw_for(tensor: str, graph: Graph) -> Draw | None:
     """How the first operator that works on a constant wants it drawn; None if none does."""
     for node in graph.readers(tensor):
-        if node.op in VIEWS:
+        if node.op in PASSED_ON:
             draw = _draw_for(node.makes[0], graph)
             if draw is not None:
                 return draw
