@@ -16,7 +16,7 @@ from autosched.entry.work import Work, work_of
 from autosched.errors import InvalidInput
 from autosched.graph.source import ModelSource
 from autosched.graph.verification.expected import read_data_set, shipped_tensors
-from autosched.graph.verification.report import Comparison, VerificationReport
+from autosched.graph.verification.report import Comparison, VerificationReport, largest_error
 from autosched.graph.verification.verify import (
     verify_expected,
     verify_graph_random_weights,
@@ -107,16 +107,7 @@ def _compared(
     for i, (got, wanted, allowed) in enumerate(
         zip(results, inputs.expected, inputs.tolerances, strict=True)
     ):
-        error = _largest_error(got.reshape(-1), wanted.reshape(-1))
+        error = largest_error(got.reshape(-1), wanted.reshape(-1))
         share = 0.0 if error == 0 else error / allowed if allowed else float("inf")
         found.append(Comparison("workload", f"{name} output {i} set {number}", key, share, 1.0))
     return found
-
-
-def _largest_error(got: np.ndarray, wanted: np.ndarray) -> float:
-    a, b = got.astype(np.float64), wanted.astype(np.float64)
-    finite = np.isfinite(b)
-    if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
-        return float("inf")
-    errors = np.abs(a[finite] - b[finite])
-    return float(np.nan_to_num(errors, nan=np.inf).max(initial=0.0))

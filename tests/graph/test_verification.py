@@ -22,6 +22,7 @@ from autosched.graph.verification.expected import read_data_set, shipped_tensors
 from autosched.graph.verification.random_weights import is_constant_filled, random_weights
 from autosched.graph.verification.report import relative_error
 from autosched.graph.verification.verify import (
+    elementwise_error,
     verify_expected,
     verify_graph_random_weights,
     verify_random_weights,
@@ -201,7 +202,17 @@ def test_a_data_set_is_read_and_compared(tmp_path: Any) -> None:
         ([np.inf], [1.0], np.inf),
         ([np.nan, 1.0], [np.nan, 1.0], 0.0),
         ([1.0], [1.0, 1.0], np.inf),
+        ([], [1.0], np.inf),
+        ([], [], 0.0),
+        ([1.0, np.inf], [2.0, -np.inf], np.inf),
+        ([1.0, -np.inf], [2.0, -np.inf], 0.5),
     ],
 )
 def test_relative_error(actual: list[float], expected: list[float], error: float) -> None:
     assert relative_error(np.array(actual), np.array(expected)) == error
+
+
+@pytest.mark.parametrize("actual", [[np.nan], [-np.inf], [1.0], [], [np.inf, 1.0]])
+def test_infinity_is_expected_to_be_that_infinity(actual: list[float]) -> None:
+    assert elementwise_error(np.array([np.inf]), np.array([np.inf])) == 0.0
+    assert elementwise_error(np.array(actual), np.array([np.inf])) == np.inf

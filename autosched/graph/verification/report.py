@@ -51,19 +51,29 @@ class VerificationReport:
         return max(self.comparisons, key=lambda c: c.error / c.limit if c.limit else c.error)
 
 
-def relative_error(actual: Array, expected: Array) -> float:
-    """Largest |actual - expected| over the largest |expected|; 0 for equal arrays, infinite for other shapes."""
+def absolute_errors(actual: Array, expected: Array) -> Array:
+    """|actual - expected| of each element in float64: 0 where both are the same infinity or NaN, infinite where one
+    alone is; of another shape everything is infinitely wrong."""
     a, b = np.asarray(actual), np.asarray(expected)
     if a.shape != b.shape:
-        return float("inf")
+        return np.asarray(np.inf)
     a, b = a.astype(np.float64), b.astype(np.float64)
-    finite = np.isfinite(b)
-    if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
-        return float("inf")
-    difference = float(np.max(np.abs(a[finite] - b[finite]), initial=0.0))
-    if difference == 0.0:
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    with np.errstate(all="ignore"):
+        return np.where(same, 0.0, np.nan_to_num(np.abs(a - b), nan=np.inf, posinf=np.inf))
+
+
+def largest_error(actual: Array, expected: Array) -> float:
+    """The largest of `absolute_errors`; 0 for no elements."""
+    return float(np.max(absolute_errors(actual, expected), initial=0.0))
+
+
+def relative_error(actual: Array, expected: Array) -> float:
+    """The largest error over the largest finite |expected|; 0 for equal arrays, infinite where nothing else is
+    finite."""
+    error = largest_error(actual, expected)
+    wanted = np.abs(np.asarray(expected).astype(np.float64))
+    largest = float(np.max(wanted[np.isfinite(wanted)], initial=0.0))
+    if error == 0.0:
         return 0.0
-    if not np.isfinite(difference):
-        return float("inf")
-    largest = float(np.max(np.abs(b[finite]), initial=0.0))
-    return difference / largest if largest else float("inf")
+    return error / largest if largest else float("inf")
