@@ -22,6 +22,7 @@ from autosched.ops.operator import (
     Types,
     float_type,
 )
+from autosched.ops.samples import normal
 from autosched.te.dtype import is_float
 from autosched.te.expr import Binary, Const, Expr, Select, binary, cast, maximum_of, minimum_of
 from autosched.te.integer import Int
@@ -182,7 +183,7 @@ def _te_where(inputs: Tensors, _: Attributes) -> tuple[Tensor, ...]:
 
 
 def _where_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    x = random.standard_normal((2, 3, 5)).astype(np.float32)
+    x = normal(random, 2, 3, 5)
     test = random.integers(0, 2, (3, 1)).astype(bool)
     return (
         Sample("broadcast condition", (test, x, np.zeros((), np.float32))),

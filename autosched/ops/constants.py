@@ -22,6 +22,7 @@ from autosched.ops.operator import (
     Types,
     array_type,
 )
+from autosched.ops.samples import normal
 from autosched.te.dtype import DTYPES, is_float
 from autosched.te.expr import Const, Expr, Select, condition
 from autosched.te.integer import Int, as_int, less
@@ -97,7 +98,7 @@ def _infer_constant(inputs: Types, attributes: Attributes) -> tuple[TensorType, 
 
 def _constant_samples(random: np.random.Generator) -> tuple[Sample, ...]:
     return (
-        Sample("matrix", (), {"value": random.standard_normal((2, 3)).astype(np.float32)}),
+        Sample("matrix", (), {"value": normal(random, 2, 3)}),
         Sample("scalar", (), {"value_float": 2.5}),
         Sample("integers", (), {"value_ints": [3, 1, 2]}),
         Sample("large of one value", (), {"value": np.full((9, 99), 7, np.int64)}),

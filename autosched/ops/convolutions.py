@@ -23,6 +23,7 @@ from autosched.ops.operator import (
     given,
     type_of,
 )
+from autosched.ops.samples import normal
 from autosched.ops.window_attributes import WINDOW_ATTRIBUTES, spatial_rank, windows_of
 from autosched.ops.window_references import convolution_reference, transposed_convolution_reference
 from autosched.ops.windows import CHANNEL_FIRST, Windows, convolution, transposed_convolution
@@ -110,18 +111,14 @@ def _conv_reference(inputs: Arrays, attributes: Attributes) -> tuple[Array, ...]
     return (np.moveaxis(y if bias is None else y + bias, -1, 1),)
 
 
-def _draw(random: np.random.Generator, *shape: int) -> Array:
-    return random.standard_normal(shape).astype(np.float32)
-
-
 def _conv_samples(random: np.random.Generator) -> tuple[Sample, ...]:
     def case(
         label: str, x: Sequence[int], w: Sequence[int], bias: bool = False, **more: object
     ) -> Sample:
-        extra = (_draw(random, w[0]),) if bias else ()
-        return Sample(label, (_draw(random, *x), _draw(random, *w), *extra), dict(more))
+        extra = (normal(random, w[0]),) if bias else ()
+        return Sample(label, (normal(random, *x), normal(random, *w), *extra), dict(more))
 
-    special = _draw(random, 1, 2, 4, 4)
+    special = normal(random, 1, 2, 4, 4)
     special[0, 0, 1, 1], special[0, 1, 3, 3] = np.nan, np.inf
     return (
         case("3x3 same", (2, 3, 7, 5), (4, 3, 3, 3), True, pads=[1, 1, 1, 1]),
@@ -139,7 +136,7 @@ def _conv_samples(random: np.random.Generator) -> tuple[Sample, ...]:
         case("window of padding alone", (1, 1, 1, 1), (1, 1, 3, 3), pads=[3, 3, 3, 3]),
         case("no images", (0, 2, 4, 4), (3, 2, 3, 3)),
         case("no window fits", (1, 1, 2, 2), (1, 1, 3, 3)),
-        Sample("special values", (special, _draw(random, 1, 2, 3, 3)), {"pads": [1, 1, 1, 1]}),
+        Sample("special values", (special, normal(random, 1, 2, 3, 3)), {"pads": [1, 1, 1, 1]}),
     )
 
 
@@ -223,8 +220,8 @@ def _transpose_samples(random: np.random.Generator) -> tuple[Sample, ...]:
     def case(
         label: str, x: Sequence[int], w: Sequence[int], bias: int = 0, **more: object
     ) -> Sample:
-        extra = (_draw(random, bias),) if bias else ()
-        return Sample(label, (_draw(random, *x), _draw(random, *w), *extra), dict(more))
+        extra = (normal(random, bias),) if bias else ()
+        return Sample(label, (normal(random, *x), normal(random, *w), *extra), dict(more))
 
     return (
         case("phases", (1, 3, 4, 5), (3, 2, 4, 4), 2, strides=[2, 2], pads=[1, 1, 1, 1]),

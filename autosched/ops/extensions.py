@@ -22,6 +22,7 @@ from autosched.ops.operator import (
     Types,
     normalized_axis,
 )
+from autosched.ops.samples import normal
 from autosched.te.dtype import is_float
 from autosched.te.expr import Const, Expr, Select, condition
 from autosched.te.integer import Int, all_of, as_int, less, less_equal, maximum, minimum, select
@@ -29,10 +30,6 @@ from autosched.te.workload import Tensor, compute
 
 Shape = tuple[int, ...]
 ShapeRule = Callable[[Shape, Attributes], Shape]
-
-
-def _draw(random: np.random.Generator, *shape: int) -> Array:
-    return random.standard_normal(shape).astype(np.float32)
 
 
 def pad_widths(rank: int, given: Attributes) -> list[tuple[int, int]]:
@@ -110,7 +107,7 @@ def _pad_reference(inputs: Arrays, given: Attributes) -> tuple[Array, ...]:
 
 
 def _pad_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    x = _draw(random, 3, 4, 5)
+    x = normal(random, 3, 4, 5)
     return (
         Sample("constant", (x,), {"pads": [1, 0, 2, 0, 3, 1], "constant_value": -1.5}),
         Sample("cropped", (x,), {"pads": [0, -1, 1, 0, -1, 0]}),
@@ -146,8 +143,8 @@ def _expand_reference(inputs: Arrays, given: Attributes) -> tuple[Array, ...]:
 
 def _expand_samples(random: np.random.Generator) -> tuple[Sample, ...]:
     return (
-        Sample("rows", (_draw(random, 1, 5),), {"shape": [3, 5]}),
-        Sample("one", (_draw(random, 3, 1),), {"shape": [2, 1, 4]}),
+        Sample("rows", (normal(random, 1, 5),), {"shape": [3, 5]}),
+        Sample("one", (normal(random, 3, 1),), {"shape": [2, 1, 4]}),
     )
 
 
@@ -184,8 +181,8 @@ def _tile_reference(inputs: Arrays, given: Attributes) -> tuple[Array, ...]:
 
 def _tile_samples(random: np.random.Generator) -> tuple[Sample, ...]:
     return (
-        Sample("both axes", (_draw(random, 2, 3),), {"repeats": [3, 2]}),
-        Sample("none", (_draw(random, 2, 3),), {"repeats": [0, 2]}),
+        Sample("both axes", (normal(random, 2, 3),), {"repeats": [3, 2]}),
+        Sample("none", (normal(random, 2, 3),), {"repeats": [0, 2]}),
     )
 
 

@@ -22,6 +22,7 @@ from autosched.ops.operator import (
     float_type,
     given,
 )
+from autosched.ops.samples import normal
 from autosched.ops.views import viewed
 from autosched.te.expr import Expr, cast
 from autosched.te.integer import Int, as_int
@@ -118,14 +119,11 @@ MATMUL_SHAPES: tuple[tuple[Shape, Shape], ...] = (
 
 
 def _matmul_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    def draw(shape: Shape) -> Array:
-        return np.asarray(random.standard_normal(shape), np.float32)
-
-    special = draw((3, 4))
+    special = normal(random, 3, 4)
     special[1, 2], special[2, 0] = np.nan, np.inf
     return (
-        *(Sample(f"{a} x {b}", (draw(a), draw(b))) for a, b in MATMUL_SHAPES),
-        Sample("special values", (special, draw((4, 2)))),
+        *(Sample(f"{a} x {b}", (normal(random, *a), normal(random, *b))) for a, b in MATMUL_SHAPES),
+        Sample("special values", (special, normal(random, 4, 2))),
         Sample("int32", tuple(random.integers(-9, 9, (5, 5)).astype(np.int32) for _ in "ab")),
     )
 
@@ -254,7 +252,7 @@ def _gemm_reference(inputs: Arrays, attributes: Attributes) -> tuple[Array, ...]
 
 def _gemm_samples(random: np.random.Generator) -> tuple[Sample, ...]:
     def draw(*shape: int) -> Array:
-        return random.standard_normal(shape).astype(np.float32)
+        return normal(random, *shape)
 
     return (
         Sample("plain", (draw(3, 5), draw(5, 7))),

@@ -23,16 +23,13 @@ from autosched.ops.operator import (
     Types,
     normalized_axis,
 )
+from autosched.ops.samples import normal
 from autosched.te.expr import Expr, Select, condition
 from autosched.te.integer import Int, less
 from autosched.te.workload import Tensor, compute
 
 Shape = tuple[int, ...]
 ShapeRule = Callable[[Shape, Attributes], Shape]
-
-
-def _draw(random: np.random.Generator, *shape: int) -> Array:
-    return random.standard_normal(shape).astype(np.float32)
 
 
 def _permutation(rank: int, given: Attributes) -> tuple[int, ...]:
@@ -66,7 +63,7 @@ def _transpose_reference(inputs: Arrays, given: Attributes) -> tuple[Array, ...]
 
 
 def _transpose_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    x = _draw(random, 2, 3, 4, 5)
+    x = normal(random, 2, 3, 4, 5)
     orders = ([0, 2, 1, 3], [3, 0, 2, 1], [0, 1, 2, 3])
     return (Sample("reversed", (x,)), *(Sample(str(p), (x,), {"perm": p}) for p in orders))
 
@@ -114,7 +111,7 @@ def _slice_reference(inputs: Arrays, given: Attributes) -> tuple[Array, ...]:
 
 
 def _slice_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    x = _draw(random, 5, 7, 3)
+    x = normal(random, 5, 7, 3)
     return (
         Sample("two axes", (x,), {"starts": [1, 2], "ends": [4, 1000], "axes": [0, 1]}),
         Sample("negative", (x,), {"starts": [-3], "ends": [-1], "axes": [-2]}),
@@ -175,10 +172,10 @@ def _concat_reference(inputs: Arrays, given: Attributes) -> tuple[Array, ...]:
 
 
 def _concat_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    parts = tuple(_draw(random, 2, n, 3) for n in (4, 1, 5))
+    parts = tuple(normal(random, 2, n, 3) for n in (4, 1, 5))
     return (
         Sample("middle axis", parts, {"axis": 1}),
-        Sample("last axis", (_draw(random, 3, 2), _draw(random, 3, 7)), {"axis": -1}),
+        Sample("last axis", (normal(random, 3, 2), normal(random, 3, 7)), {"axis": -1}),
         Sample("one input", parts[:1], {"axis": 0}),
         Sample("empty part", (parts[0], parts[0][:, :0], parts[1]), {"axis": 1}),
     )
@@ -230,7 +227,7 @@ def _split_reference(inputs: Arrays, given: Attributes) -> tuple[Array, ...]:
 
 
 def _split_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    x = _draw(random, 2, 7, 3)
+    x = normal(random, 2, 7, 3)
     return (
         Sample("sizes", (x,), {"axis": 1, "split": [2, 4, 1]}),
         Sample("equal parts", (x,), {"axis": -2, "num_outputs": 3}),
@@ -278,7 +275,7 @@ def _depth_to_space_reference(inputs: Arrays, given: Attributes) -> tuple[Array,
 
 
 def _depth_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    x = _draw(random, 2, 12, 3, 5)
+    x = normal(random, 2, 12, 3, 5)
     return tuple(Sample(m, (x,), {"blocksize": 2, "mode": m}) for m in ("DCR", "CRD"))
 
 

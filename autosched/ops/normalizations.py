@@ -29,6 +29,7 @@ from autosched.ops.operator import (
     normalized_axis,
 )
 from autosched.ops.reductions import count, reduction
+from autosched.ops.samples import normal
 from autosched.ops.softmax_stages import log_softmax, softmax
 from autosched.ops.views import viewed
 from autosched.te.expr import Const, Expr, Select, binary, call, condition
@@ -36,10 +37,6 @@ from autosched.te.integer import Int, all_of, less, less_equal
 from autosched.te.workload import Reduction, Tensor, compute, reduce_over
 
 EPSILON = Attribute("epsilon", "float", float(np.float32(1e-5)))
-
-
-def _draw(random: np.random.Generator, *shape: int) -> Array:
-    return random.standard_normal(shape).astype(np.float32)
 
 
 def _check_channels(inputs: Types, channels: int) -> None:
@@ -97,9 +94,9 @@ def _batch_reference(inputs: Arrays, attributes: Attributes) -> tuple[Array, ...
 
 def _batch_samples(random: np.random.Generator) -> tuple[Sample, ...]:
     def case(shape: Sequence[int], **more: object) -> Sample:
-        rows = [_draw(random, shape[1]) for _ in range(3)]
+        rows = [normal(random, shape[1]) for _ in range(3)]
         variance = random.uniform(0.5, 1.5, shape[1]).astype(np.float32)
-        return Sample(f"shape {shape}", (_draw(random, *shape), *rows, variance), dict(more))
+        return Sample(f"shape {shape}", (normal(random, *shape), *rows, variance), dict(more))
 
     return (
         case((2, 3, 5, 7)),
@@ -182,13 +179,15 @@ def _layer_reference(inputs: Arrays, attributes: Attributes) -> tuple[Array, ...
 
 def _layer_samples(random: np.random.Generator) -> tuple[Sample, ...]:
     return (
-        Sample("last axis", (_draw(random, 4, 7, 33), _draw(random, 33), _draw(random, 33))),
-        Sample("no bias", (_draw(random, 5, 16), _draw(random, 16))),
+        Sample("last axis", (normal(random, 4, 7, 33), normal(random, 33), normal(random, 33))),
+        Sample("no bias", (normal(random, 5, 16), normal(random, 16))),
         Sample(
-            "two axes", (_draw(random, 3, 4, 5), _draw(random, 4, 5), _draw(random, 5)), {"axis": 1}
+            "two axes",
+            (normal(random, 3, 4, 5), normal(random, 4, 5), normal(random, 5)),
+            {"axis": 1},
         ),
-        Sample("large mean", (_draw(random, 2, 64) + 10, _draw(random, 64)), {"epsilon": 1e-3}),
-        Sample("no rows", (_draw(random, 0, 3), _draw(random, 3))),
+        Sample("large mean", (normal(random, 2, 64) + 10, normal(random, 64)), {"epsilon": 1e-3}),
+        Sample("no rows", (normal(random, 0, 3), normal(random, 3))),
     )
 
 
@@ -233,7 +232,7 @@ def _instance_reference(inputs: Arrays, attributes: Attributes) -> tuple[Array, 
 def _instance_samples(random: np.random.Generator) -> tuple[Sample, ...]:
     shapes = ((2, 3, 5, 7), (1, 2, 9), (1, 1, 2, 3, 2))
     return tuple(
-        Sample(f"shape {s}", (_draw(random, *s), _draw(random, s[1]), _draw(random, s[1])))
+        Sample(f"shape {s}", (normal(random, *s), normal(random, s[1]), normal(random, s[1])))
         for s in shapes
     )
 
@@ -246,7 +245,7 @@ def _infer_softmax(inputs: Types, attributes: Attributes) -> tuple[TensorType, .
 
 
 def _softmax_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    x = _draw(random, 3, 5, 7)
+    x = normal(random, 3, 5, 7)
     far = np.array([[1e4, -1e4, 0], [-np.inf, 0, 1], [np.nan, 0, 1], [np.inf, 0, 1]], np.float32)
     return (
         Sample("last axis", (x,)),
@@ -348,9 +347,9 @@ def _lrn_reference(inputs: Arrays, attributes: Attributes) -> tuple[Array, ...]:
 
 def _lrn_samples(random: np.random.Generator) -> tuple[Sample, ...]:
     return (
-        Sample("size 5", (_draw(random, 2, 7, 3, 4),), {"size": 5, "alpha": 0.5, "bias": 2.0}),
-        Sample("even size", (_draw(random, 1, 5, 3),), {"size": 4, "beta": 0.5}),
-        Sample("size above channels", (_draw(random, 1, 2, 3),), {"size": 9}),
+        Sample("size 5", (normal(random, 2, 7, 3, 4),), {"size": 5, "alpha": 0.5, "bias": 2.0}),
+        Sample("even size", (normal(random, 1, 5, 3),), {"size": 4, "beta": 0.5}),
+        Sample("size above channels", (normal(random, 1, 2, 3),), {"size": 9}),
     )
 
 

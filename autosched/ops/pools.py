@@ -22,6 +22,7 @@ from autosched.ops.operator import (
     float_type,
 )
 from autosched.ops.reductions import reduction
+from autosched.ops.samples import normal
 from autosched.ops.views import viewed
 from autosched.ops.window_attributes import WINDOW_ATTRIBUTES, spatial_rank, windows_of
 from autosched.ops.window_references import tap_view
@@ -180,12 +181,12 @@ def _average_reference(inputs: Arrays, given: Attributes) -> tuple[Array, ...]:
     return (np.moveaxis(total / counts[..., None].astype(x.dtype), -1, 1),)
 
 
-def _draw(random: np.random.Generator, *shape: int) -> Array:
-    return random.standard_normal(shape).astype(np.float32)
-
-
 def _pool_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    x, line, cube = _draw(random, 2, 3, 7, 8), _draw(random, 1, 2, 11), _draw(random, 1, 2, 3, 4, 5)
+    x, line, cube = (
+        normal(random, 2, 3, 7, 8),
+        normal(random, 1, 2, 11),
+        normal(random, 1, 2, 3, 4, 5),
+    )
     return (
         Sample("2x2", (x,), {"kernel_shape": [2, 2], "strides": [2, 2]}),
         Sample("3x3 padded", (x,), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
@@ -196,18 +197,18 @@ def _pool_samples(random: np.random.Generator) -> tuple[Sample, ...]:
         Sample("one dimension", (line,), {"kernel_shape": [4], "strides": [3]}),
         Sample("three dimensions", (cube,), {"kernel_shape": [2, 2, 2], "pads": [1, 0, 1, 0, 1, 0]}),
         Sample("whole image", (x,), {"kernel_shape": [7, 8]}),
-        Sample("one element", (_draw(random, 1, 1, 1, 1),), {"kernel_shape": [1, 1]}),
+        Sample("one element", (normal(random, 1, 1, 1, 1),), {"kernel_shape": [1, 1]}),
     )  # fmt: skip
 
 
 def _max_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    special = _draw(random, 1, 1, 4, 4)
+    special = normal(random, 1, 1, 4, 4)
     special[0, 0, 1, 1], special[0, 0, 3, 3] = np.nan, -np.inf
     whole = random.integers(-100, 100, (1, 2, 5, 5)).astype(np.int8)
     return (
         *_pool_samples(random),
         Sample(
-            "dilated", (_draw(random, 1, 2, 9, 9),), {"kernel_shape": [3, 3], "dilations": [2, 3]}
+            "dilated", (normal(random, 1, 2, 9, 9),), {"kernel_shape": [3, 3], "dilations": [2, 3]}
         ),
         Sample("nan", (special,), {"kernel_shape": [2, 2], "pads": [1, 1, 1, 1]}),
         Sample("int8", (whole,), {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}),
@@ -222,7 +223,7 @@ def _average_samples(random: np.random.Generator) -> tuple[Sample, ...]:
         for s in padded
     ]
     line = {"kernel_shape": [3], "dilations": [2], "pads": [2, 1], "ceil_mode": 1, "strides": [2]}
-    return (*base, *more, Sample("dilated", (_draw(random, 1, 2, 10),), line))
+    return (*base, *more, Sample("dilated", (normal(random, 1, 2, 10),), line))
 
 
 def _window_length(inputs: Types, given: Attributes) -> int:
@@ -265,7 +266,7 @@ def _global_reference(function: str) -> Callable[[Arrays, Attributes], tuple[Arr
 
 def _global_samples(random: np.random.Generator) -> tuple[Sample, ...]:
     shapes = ((2, 3, 7, 5), (1, 1, 1, 1), (2, 3, 11), (1, 2, 2, 3, 4), (0, 3, 2, 2))
-    return tuple(Sample(f"shape {s}", (_draw(random, *s),)) for s in shapes)
+    return tuple(Sample(f"shape {s}", (normal(random, *s),)) for s in shapes)
 
 
 def _image_length(inputs: Types, _: Attributes) -> int:

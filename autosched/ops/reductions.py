@@ -22,6 +22,7 @@ from autosched.ops.operator import (
     float_type,
     normalized_axis,
 )
+from autosched.ops.samples import normal
 from autosched.ops.views import viewed
 from autosched.te.combiner import highest, lowest
 from autosched.te.expr import Expr, Index, call
@@ -105,7 +106,7 @@ def _length(inputs: Types, given: Attributes) -> int:
 
 
 def reduce_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    x = random.standard_normal((2, 3, 5, 7)).astype(np.float32)
+    x = normal(random, 2, 3, 5, 7)
     special = np.array([[1, np.nan, 2], [np.inf, 1, 0], [-0.0, 0.0, -1]], np.float32)
     return (
         Sample("last axis", (x,), {"axes": [-1]}),
@@ -135,7 +136,7 @@ def _reduce(
     before: Scalar = _identity,
     after: Scalar | None = None,
 ) -> Operator:
-    """`after(combine(before(x)))`; with neither, integers are accepted too."""
+    """`after(combine(before(x)))`; without `after`, integers are accepted too."""
     floats_only = after is not None
 
     def te(inputs: Tensors, given: Attributes) -> tuple[Tensor, ...]:
@@ -268,7 +269,7 @@ def _arg(name: str, combiner: str, meaning: Callable[..., Any]) -> Operator:
         return (np.asarray(kept, np.int64),)
 
     def samples(random: np.random.Generator) -> tuple[Sample, ...]:
-        x = random.standard_normal((3, 5, 7)).astype(np.float32)
+        x = normal(random, 3, 5, 7)
         ties = np.array([[1, 3, 3, 0], [np.nan, 5, np.nan, 5], [-np.inf] * 4], np.float32)
         return (
             Sample("first axis", (x,)),

@@ -20,15 +20,12 @@ from autosched.ops.operator import (
     Types,
     normalized_axis,
 )
+from autosched.ops.samples import normal
 from autosched.ops.views import viewed
 from autosched.te.workload import Tensor
 
 Shape = tuple[int, ...]
 ShapeRule = Callable[[Shape, Attributes], Shape]
-
-
-def _draw(random: np.random.Generator, *shape: int) -> Array:
-    return random.standard_normal(shape).astype(np.float32)
 
 
 def _view(
@@ -78,7 +75,7 @@ def _reshaped(shape: Shape, given: Attributes) -> Shape:
 
 
 def _reshape_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    x = _draw(random, 2, 3, 4, 5)
+    x = normal(random, 2, 3, 4, 5)
     return (
         Sample("flat", (x,), {"shape": [-1]}),
         Sample("regrouped", (x,), {"shape": [6, 2, 10]}),
@@ -99,7 +96,7 @@ def _flattened(shape: Shape, given: Attributes) -> Shape:
 
 
 def _flatten_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    x = _draw(random, 2, 3, 4)
+    x = normal(random, 2, 3, 4)
     return tuple(Sample(f"axis {a}", (x,), {"axis": a}) for a in (0, 1, 2, 3, -1))
 
 
@@ -123,7 +120,7 @@ def _unsqueezed(shape: Shape, given: Attributes) -> Shape:
 
 
 def _squeeze_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    x = _draw(random, 1, 3, 1, 5)
+    x = normal(random, 1, 3, 1, 5)
     return (
         Sample("one axis", (x,), {"axes": [0]}),
         Sample("all", (x,)),
@@ -132,12 +129,12 @@ def _squeeze_samples(random: np.random.Generator) -> tuple[Sample, ...]:
 
 
 def _unsqueeze_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    x = _draw(random, 3, 5)
+    x = normal(random, 3, 5)
     return Sample("front and back", (x,), {"axes": [0, -1]}), Sample("middle", (x,), {"axes": [1]})
 
 
 def _same_samples(random: np.random.Generator) -> tuple[Sample, ...]:
-    return Sample("matrix", (_draw(random, 3, 5),)), Sample("empty", (_draw(random, 0, 2),))
+    return Sample("matrix", (normal(random, 3, 5),)), Sample("empty", (normal(random, 0, 2),))
 
 
 VIEW_OPERATORS: tuple[Operator, ...] = (

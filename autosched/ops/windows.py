@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autosched.ops.views import viewed
+from autosched.te.dtype import is_float
 from autosched.te.expr import Const, Expr, Select, condition
 from autosched.te.integer import Int, all_of, as_int, ceil_div, equal, less, less_equal
 from autosched.te.workload import Reduction, Tensor, compute, reduce_over
@@ -117,8 +118,7 @@ def guarded(test: Int, value: Expr, otherwise: float = 0.0) -> Expr:
     """The value where the test holds; no select where it always does."""
     if test.is_constant and test.value:
         return value
-    integral = not value.dtype.startswith(("float", "bfloat"))
-    fill = int(otherwise) if integral else otherwise
+    fill = otherwise if is_float(value.dtype) else int(otherwise)
     return Select(condition(test), value, Const(fill, value.dtype))
 
 
