@@ -11,7 +11,8 @@ from autosched.nest.digest import concrete_digest
 from autosched.nest.forms import Forms, text
 from autosched.nest.nodes import Block, Buffer, Node, Region, Store
 from autosched.te.expr import Const
-from autosched.te.integer import Int, as_int, evaluate, minimum, rebuilt
+from autosched.te.integer import Int, as_int, evaluate, minimum, rebuilt, substitute
+from autosched.te.interval import fold
 from autosched.testing.nests import (
     Example,
     decision,
@@ -93,6 +94,7 @@ def test_forms_say_what_folding_says(seed: int) -> None:
     forms = Forms({decision("m"): 3})
     for var, extent in zip(variables, extents, strict=True):
         forms.open(var, as_int(extent))
+    ranges = {v: (0, e - 1) for v, e in zip(variables, extents, strict=True)}
     for _ in range(40):
         expression = _random_expression(rng, variables, depth=4)
         points = {v: rng.integers(0, e, 50) for v, e in zip(variables, extents, strict=True)}
@@ -102,6 +104,8 @@ def test_forms_say_what_folding_says(seed: int) -> None:
         assert low <= values.min() <= values.max() <= high, f"{expression!r} -> {text(form)}"
         if not form[1]:
             assert set(values) == {form[0]}, f"{expression!r}"
+        folded = fold(substitute(expression, {decision("m"): as_int(3)}), ranges)
+        assert not (folded.is_constant and form[1]), f"{expression!r} -> {folded!r}, {text(form)}"
 
 
 def _random_expression(rng: np.random.Generator, variables: list[Int], depth: int) -> Int:

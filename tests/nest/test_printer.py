@@ -1,4 +1,4 @@
-"""Nest text against golden files, and which nests share a key."""
+"""Nest text against golden files."""
 
 from __future__ import annotations
 
