@@ -111,10 +111,6 @@ class Column:
     def __rtruediv__(self, other: float) -> Column:
         return self.graph.apply("div", other, self)
 
-    def at_most(self, limit: Column | float) -> Column:
-        """1 where the value does not exceed the limit, else 0."""
-        return self.graph.apply("le", self, limit)
-
     def choose(self, a: Column | float, b: Column | float) -> Column:
         """`a` where this condition is not 0, else `b`."""
         return self.graph.apply("choose", self, a, b)

@@ -7,7 +7,7 @@ sets: positions = way / gcd(pitch, way), and no more than associativity lines of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from autosched.features.columns import Column, ColumnGraph
@@ -20,6 +20,7 @@ from autosched.te.dtype import n_bytes
 from autosched.te.integer import as_int
 
 OPERANDS = ("streamed", "broadcast", "other", "output")
+NAME_OF_STRIDE: Mapping[int | None, str] = {1: "streamed", 0: "broadcast"}
 WAY_BYTES = 4096.0
 WAYS = 8.0
 PAGE_BYTES = 4096.0
@@ -34,9 +35,7 @@ def operands(main: StatementColumns, statements: Sequence[StatementColumns]) -> 
     found: dict[str, Access] = {}
     left: list[Access] = []
     for access in reads.values():
-        name = {1: "streamed", 0: "broadcast"}.get(main.vector_stride(access) or 0, "other")
-        if main.vector_stride(access) is None:
-            name = "other"
+        name = NAME_OF_STRIDE.get(main.vector_stride(access), "other")
         if found.setdefault(name, access) is not access:
             left.append(access)
     if left:

@@ -235,11 +235,9 @@ class SketchSlots:
 
     def _scratch_bytes(self) -> Column:
         """Scratch of one thread: the largest over the regions, which run one after another."""
-        largest = self.graph.constant(0.0)
-        for region in self.regions:
-            found = [b for b, _, _ in region.scopes.allocated if b.scope in ("scratch", "shared")]
-            largest = self.graph.maximum(largest, self._bytes(tuple(found)))
-        return largest
+        allocated = [[b for b, _, _ in r.scopes.allocated] for r in self.regions]
+        scratch = [[b for b in found if b.scope in ("scratch", "shared")] for found in allocated]
+        return largest(self.graph, [self._bytes(tuple(found)) for found in scratch])
 
     def _register_vectors(self, region: _Region) -> Column:
         """Registers that the buffers of a region ask for at once, were all of them alive."""

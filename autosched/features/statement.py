@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from autosched.features.arithmetic import element_cycles, element_operations
@@ -21,6 +21,8 @@ LOOP_INSTRUCTIONS = 3.0
 STORE_CYCLES = 1.0
 SPILL_CYCLES = 2.0
 SPILL_LATENCY = 2.0
+KIND_OF_STRIDE: Mapping[int | None, str] = {1: "contiguous", 0: "broadcast"}
+"""Of a load, by its stride along the vector; any other, or one that is not known, is gathered."""
 
 
 def quotient(graph: ColumnGraph, counts: Sequence[Count]) -> Column:
@@ -142,7 +144,7 @@ class StatementColumns:
                 continue
             seen.add(key)
             step = self.vector_stride(access)
-            kind = {1: "contiguous", 0: "broadcast"}.get(-1 if step is None else step, "gathered")
+            kind = KIND_OF_STRIDE.get(step, "gathered")
             if kind == "gathered" and not self.is_vector:
                 kind = "broadcast"
             kinds[kind] = kinds[kind] + self._lane_count(access, step)

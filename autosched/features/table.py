@@ -41,13 +41,15 @@ def _ratio(above: str, below: str) -> Formula:
     return lambda s: s[above] / s[below].graph.maximum(s[below], 1e-6)
 
 
+def _slot(name: str, unit: str, meaning: str, scale: Scale = "log") -> Feature:
+    """A feature that is the slot of its name."""
+    return Feature(name, unit, meaning, name, scale)
+
+
 def _direct(
     group: str, unit: str, meanings: Mapping[str, str], scale: Scale = "log"
 ) -> list[Feature]:
-    return [
-        Feature(f"{group}.{name}", unit, meaning, f"{group}.{name}", scale)
-        for name, meaning in meanings.items()
-    ]
+    return [_slot(f"{group}.{name}", unit, meaning, scale) for name, meaning in meanings.items()]
 
 
 def _main() -> list[Feature]:
@@ -90,28 +92,12 @@ def _chain() -> list[Feature]:
     found: list[Feature] = []
     for p in range(POSITIONS):
         where = f"{p} loops around the main statement"
-        found.append(
-            Feature(
-                f"main.trips.{p}",
-                "count",
-                f"iterations of the loop with {where}",
-                f"main.trips.{p}",
-            )
-        )
-        found.append(
-            Feature(
-                f"main.footprint.{p}",
-                "bytes",
-                f"memory touched inside {where}",
-                f"main.footprint.{p}",
-            )
-        )
+        found.append(_slot(f"main.trips.{p}", "count", f"iterations of the loop with {where}"))
+        found.append(_slot(f"main.footprint.{p}", "bytes", f"memory touched inside {where}"))
     for operand in OPERANDS[:2]:
         for p in range(1, 6):
-            name = f"main.{operand}.footprint.{p}"
-            found.append(
-                Feature(name, "bytes", f"part of the {operand} operand inside {p} loops", name)
-            )
+            what = f"part of the {operand} operand inside {p} loops"
+            found.append(_slot(f"main.{operand}.footprint.{p}", "bytes", what))
     for p in range(1, POSITIONS):
         found.append(
             Feature(
@@ -139,15 +125,9 @@ def _operands() -> list[Feature]:
     for operand in OPERANDS:
         group, what = f"main.{operand}", f"the {operand} operand of the main statement"
         found += _direct(group, "bytes", {"bytes": f"memory of {what} in all"})
-        found += [
-            Feature(
-                f"{group}.traffic.{c}",
-                "bytes",
-                f"{what} fetched into {c.upper()}",
-                f"{group}.traffic.{c}",
-            )
-            for c in CACHES
-        ]
+        found += _direct(
+            f"{group}.traffic", "bytes", {c: f"{what} fetched into {c.upper()}" for c in CACHES}
+        )
     for operand in OPERANDS[:2]:
         found += _access(f"main.{operand}", f"the {operand} operand of the main statement")
     return found
@@ -176,15 +156,9 @@ def _access(group: str, what: str) -> list[Feature]:
 
 
 def _sums() -> list[Feature]:
-    found = [
-        Feature(
-            f"operations.{c}",
-            "count",
-            f"operations of class {c} executed",
-            f"operations.{c}",
-        )
-        for c in CLASSES
-    ]
+    found = _direct(
+        "operations", "count", {c: f"operations of class {c} executed" for c in CLASSES}
+    )
     found += _direct(
         "sum",
         "count",
@@ -235,22 +209,15 @@ def _sums() -> list[Feature]:
 def _memory() -> list[Feature]:
     found: list[Feature] = []
     for role in ROLES:
-        for cache in CACHES:
-            name = f"traffic.{role}.{cache}"
-            found.append(
-                Feature(name, "bytes", f"{role} buffers fetched into {cache.upper()}", name)
-            )
-        name = f"footprint.{role}"
-        found.append(Feature(name, "bytes", f"memory of {role} buffers touched", name))
-    for cache in CACHES:
-        found.append(
-            Feature(
-                f"span_bytes.{cache}",
-                "bytes",
-                f"bytes the busiest thread fetches into {cache.upper()}",
-                f"span_bytes.{cache}",
-            )
+        found += _direct(
+            f"traffic.{role}",
+            "bytes",
+            {c: f"{role} buffers fetched into {c.upper()}" for c in CACHES},
         )
+        found.append(_slot(f"footprint.{role}", "bytes", f"memory of {role} buffers touched"))
+    for cache in CACHES:
+        what = f"bytes the busiest thread fetches into {cache.upper()}"
+        found.append(_slot(f"span_bytes.{cache}", "bytes", what))
         for p in (1, 2, 3):
             found.append(
                 Feature(
