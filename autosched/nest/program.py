@@ -91,7 +91,7 @@ class Writer(PythonText):
 
     def _parameters(self, region: Region) -> str:
         for loop in region.loops:
-            self.ranges[loop.var] = (0, self.static(loop.extent, "region extent") - 1)
+            self.ranges[loop.var] = (0, self.concrete.static(loop.extent, "region extent") - 1)
         return ", ".join(self.name(loop.var) for loop in region.loops)
 
     # statements
@@ -145,7 +145,7 @@ class Writer(PythonText):
     def counted_range(self, var: Int, extent: Int, limit: Int) -> Iterator[None]:
         """`for var in range(limit)`, with a check that the limit stays within the extent."""
         self.no_lanes(limit, "limit")
-        most, found = self.static(extent, "extent"), self.bound(limit)
+        most, found = self.concrete.static(extent, "extent"), self.concrete.bound(limit)
         reach = interval(found, self.ranges)[1]
         text = self._integer(found)
         self.ranges[var] = (0, min(most, reach) - 1)
@@ -195,7 +195,10 @@ class Writer(PythonText):
         self.executed(self.number(node))
         outer = len(self.lanes)
         for lane in node.lanes:
-            size, tail = self.static(lane.size, "lane size"), self.static(lane.tail, "lane tail")
+            size, tail = (
+                self.concrete.static(lane.size, "lane size"),
+                self.concrete.static(lane.tail, "lane tail"),
+            )
             self.no_lanes(lane.full, "condition")
             self.temporaries += 1
             valid = f"n{self.temporaries}"
@@ -221,7 +224,7 @@ class Writer(PythonText):
 
     def alloc(self, node: Alloc) -> None:
         buffer = node.buffer
-        elements = self.static(buffer.elements, f"size of {buffer.name}")
+        elements = self.concrete.static(buffer.elements, f"size of {buffer.name}")
         name = self.buffer_name(buffer)
         self.line(f"{name} = [poison_{buffer.dtype}] * {elements}")
         if buffer.scope == "shared":
@@ -257,7 +260,7 @@ class Writer(PythonText):
 
     def fold(self, node: Fold) -> None:
         dtypes = [s.dtype for s in node.sources]
-        size = self.static(node.size, "fold size")
+        size = self.concrete.static(node.size, "fold size")
         start = tuple(substitute(i, {node.lane: as_int(0)}) for i in node.source_indices)
         with self.instances(node):
             for i, source in enumerate(node.sources):
@@ -272,16 +275,16 @@ class Writer(PythonText):
 
     def copy(self, node: Copy) -> None:
         number = self.number(node)
-        before, threads = self.depth, self.static(node.threads, "thread count")
+        before, threads = self.depth, self.concrete.static(node.threads, "thread count")
         if threads > 1:
             self.line("at('copy')")
         axes = list(self.lanes)
         for axis in node.axes:
-            most, reach = self.static(axis.extent, "extent"), self.integer(axis.limit)
+            most, reach = self.concrete.static(axis.extent, "extent"), self.integer(axis.limit)
             axes.append((axis.var, f"within({reach}, {most})"))
         self.points(axes)
         for axis in node.axes:
-            self.ranges[axis.var] = (0, self.static(axis.extent, "extent") - 1)
+            self.ranges[axis.var] = (0, self.concrete.static(axis.extent, "extent") - 1)
         self.executed(number)
         value: Expr = cast(node.buffer.dtype, node.value)
         if node.bounds:

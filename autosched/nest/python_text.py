@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from autosched.nest.concrete import Concrete
 from autosched.nest.nodes import Buffer
 from autosched.te.expr import Binary, Cast, Const, Expr, Index, Load, Select, Unary, Variable
-from autosched.te.integer import Int, Interval, as_int, substitute
+from autosched.te.integer import Int, Interval
 from autosched.te.interval import interval
 
 INT_TEXT: dict[str, str] = {
@@ -67,18 +68,7 @@ class PythonText:
     temporaries: int = 0
 
     def __post_init__(self) -> None:
-        self._replacement = {s: as_int(v) for s, v in self.values.items()}
-        self._memo: dict[Int, Int] = {}
-
-    def bound(self, expression: Int) -> Int:
-        """The expression with every symbol that has a value replaced by it."""
-        return substitute(expression, self._replacement, self._memo)
-
-    def static(self, expression: Int, what: str) -> int:
-        found = self.bound(expression)
-        if not found.is_constant:
-            raise ValueError(f"{what} {expression!r} is not static: {found!r}")
-        return found.value
+        self.concrete = Concrete(self.values)
 
     def name(self, symbol: Int) -> str:
         return self.names.setdefault(symbol, f"v{len(self.names)}")
@@ -87,7 +77,7 @@ class PythonText:
         return self.buffers.setdefault(buffer, f"b{len(self.buffers)}")
 
     def integer(self, expression: Int) -> str:
-        return self._integer(self.bound(expression))
+        return self._integer(self.concrete.bound(expression))
 
     def _integer(self, expression: Int) -> str:
         if expression.is_constant:
@@ -128,7 +118,7 @@ class PythonText:
         name = self.buffer_name(buffer)
         terms = []
         for axis, (index, stride) in enumerate(zip(indices, buffer.strides, strict=True)):
-            step = self.static(stride, f"stride of {buffer.name}")
+            step = self.concrete.static(stride, f"stride of {buffer.name}")
             text = self._checked(buffer, axis, index)
             terms.append(text if step == 1 else f"{text} * {step}")
         address = " + ".join(terms) or "0"
@@ -137,8 +127,8 @@ class PythonText:
         return f"{name}[{address}]"
 
     def _checked(self, buffer: Buffer, axis: int, index: Int) -> str:
-        extent = self.static(buffer.shape[axis], f"shape of {buffer.name}")
-        found = self.bound(index)
+        extent = self.concrete.static(buffer.shape[axis], f"shape of {buffer.name}")
+        found = self.concrete.bound(index)
         low, high = interval(found, self.ranges)
         text = self._integer(found)
         if low >= 0 and high < extent:
