@@ -29,13 +29,13 @@ from autosched.te.integer import Int
 
 
 @dataclass(frozen=True, eq=False)
-class Access:
+class PointAccess:
     """Elements of a buffer read or written at the points."""
 
     buffer: Buffer
     indices: tuple[Int, ...]
     points: Points
-    is_write: bool = False
+    writes: bool = False
 
     @property
     def address(self) -> Column:
@@ -60,7 +60,7 @@ class Place:
     live: frozenset[Buffer]
 
     @cached_property
-    def accesses(self) -> tuple[Access, ...]:
+    def accesses(self) -> tuple[PointAccess, ...]:
         return tuple(_accesses(self.node, self.points))
 
     @property
@@ -73,24 +73,24 @@ class Place:
         return f"{'/'.join(names)} {type(self.node).__name__}"
 
 
-def _accesses(node: Node, points: Points) -> Iterator[Access]:
+def _accesses(node: Node, points: Points) -> Iterator[PointAccess]:
     match node:
         case Store():
             yield from _loads(node.value, points)
-            yield Access(node.buffer, node.indices, points, is_write=True)
+            yield PointAccess(node.buffer, node.indices, points, writes=True)
         case Reduce():
             for value in node.values:
                 yield from _loads(value, points)
             for buffer in node.buffers:
-                yield Access(buffer, node.indices, points, is_write=True)
+                yield PointAccess(buffer, node.indices, points, writes=True)
         case Fold():
             over = points.expanded(node.lane, points.column(node.size))
-            yield from (Access(s, node.source_indices, over) for s in node.sources)
-            yield from (Access(b, node.indices, points, is_write=True) for b in node.buffers)
+            yield from (PointAccess(s, node.source_indices, over) for s in node.sources)
+            yield from (PointAccess(b, node.indices, points, writes=True) for b in node.buffers)
         case Copy():
             for axis in node.axes:
                 points = points.expanded(axis.var, points.column(axis.limit))
-            yield Access(node.buffer, node.indices, points, is_write=True)
+            yield PointAccess(node.buffer, node.indices, points, writes=True)
             inside = points
             for bound in node.bounds:
                 index = inside.column(bound.index)
@@ -99,11 +99,11 @@ def _accesses(node: Node, points: Points) -> Iterator[Access]:
             yield from _loads(node.value, inside)
 
 
-def _loads(expression: Expr, points: Points) -> Iterator[Access]:
+def _loads(expression: Expr, points: Points) -> Iterator[PointAccess]:
     """The loads at the points where they are executed: a side of a select only where it is taken."""
     match expression:
         case Load(source, indices):
-            yield Access(source, indices, points)  # type: ignore[arg-type]
+            yield PointAccess(source, indices, points)  # type: ignore[arg-type]
         case Select(Index(test, _), a, b):
             holds = points.column(test)
             yield from _loads(a, points.where(holds))

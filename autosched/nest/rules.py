@@ -85,7 +85,7 @@ def writes_are_allowed(place: Place) -> Iterator[str]:
     in_prepare = any(place.region is r for r in nest.prepare)
     allowed = nest.packed if in_prepare else (*nest.outputs, *nest.workspaces)
     for access in place.accesses:
-        if access.is_write and access.buffer.scope == "global" and access.buffer not in allowed:
+        if access.writes and access.buffer.scope == "global" and access.buffer not in allowed:
             yield f"{access.buffer.name} ({access.buffer.role}) is not written here"
 
 
@@ -156,7 +156,7 @@ def lanes_store_apart(place: Place) -> Iterator[str]:
     lanes = [x.var for x in place.lanes if x.var in named]
     if not lanes:
         return
-    (access,) = [a for a in place.accesses if a.is_write]
+    (access,) = [a for a in place.accesses if a.writes]
     points = place.points
     outer = [c for var, c in points.columns.items() if var not in {x.var for x in place.lanes}]
     element = distinct([*outer, access.address], points.rows)
@@ -193,7 +193,7 @@ def shared_memory_has_one_writer(place: Place) -> Iterator[str]:
     if threads or (isinstance(place.node, Copy) and place.node.threads is not as_int(1)):
         return
     for access in place.accesses:
-        if access.is_write and access.buffer.scope == "shared":
+        if access.writes and access.buffer.scope == "shared":
             yield f"every thread would write {access.buffer.name}"
 
 

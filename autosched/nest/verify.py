@@ -24,7 +24,7 @@ from autosched.nest.nodes import (
     Region,
     children,
 )
-from autosched.nest.places import Access, Place
+from autosched.nest.places import Place, PointAccess
 from autosched.nest.points import Points, distinct, one_value_each
 from autosched.nest.rules import RULES, Rule
 from autosched.te.integer import Int
@@ -67,7 +67,7 @@ class _Visit:
     nest: Nest
     region: Region
     found: list[Violation] = field(default_factory=list)
-    external: list[Access] = field(default_factory=list)
+    external: list[PointAccess] = field(default_factory=list)
 
     def body(self, body: Body, around: Place) -> None:
         live = around.live
@@ -112,14 +112,14 @@ class _Visit:
 def _shared_between_tasks(visit: _Visit) -> Iterator[Violation]:
     """External elements that one task writes, no other task of the region writes or reads."""
     variables = [loop.var for loop in visit.region.loops]
-    for buffer in {a.buffer for a in visit.external if a.is_write}:
+    for buffer in {a.buffer for a in visit.external if a.writes}:
         touched = [a for a in visit.external if a.buffer is buffer]
         address = np.concatenate([a.address for a in touched])
         task = distinct(
             [np.concatenate([a.points.columns[v] for a in touched]) for v in variables],
             len(address),
         )
-        written = np.unique(np.concatenate([a.address for a in touched if a.is_write]))
+        written = np.unique(np.concatenate([a.address for a in touched if a.writes]))
         kept = np.isin(address, written)
         if not one_value_each(address[kept], task[kept]):
             message = f"two tasks touch one element of {buffer.name}, written by one of them"
