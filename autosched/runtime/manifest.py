@@ -57,6 +57,7 @@ class CallEntry(Strict):
     inputs: list[str]
     outputs: list[str]
     nodes: list[str]
+    joins: list[str] = []
 
 
 class Manifest(Strict):
@@ -127,6 +128,7 @@ def plan_entries(plan: Plan) -> dict[str, Any]:
                 inputs=list(c.inputs),
                 outputs=list(c.outputs),
                 nodes=list(c.nodes),
+                joins=list(c.joins),
             )
             for c in plan.calls
         ],
@@ -139,7 +141,7 @@ def plan_of(manifest: Manifest, constants: dict[str, Array]) -> Plan:
         inputs=tuple(manifest.inputs),
         outputs=tuple(manifest.outputs),
         calls=tuple(
-            Call(c.workload_key, tuple(c.inputs), tuple(c.outputs), tuple(c.nodes))
+            Call(c.workload_key, *map(tuple, (c.inputs, c.outputs, c.nodes, c.joins)))
             for c in manifest.calls
         ),
         views=manifest.views,

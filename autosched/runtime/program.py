@@ -1,6 +1,6 @@
 """A plan with its kernels as one run: every call's regions in one list, every address bound once.
 
-Tensors between calls, workspaces and packed constants stand in one block, by their lifetimes. What the caller hands in
+Tensors between calls (in their homes), workspaces and packed constants stand in one block, by their lifetimes. What the caller hands in
 and gets back (`outside`) has no memory here: `point` says where it is before a run.
 """
 
@@ -16,13 +16,14 @@ from autosched.codegen.kernel import BufferSpec
 from autosched.graph.partition.plan import Call, Plan
 from autosched.measure.pool import JoinedPlans
 from autosched.measure.pool import Plan as BoundRegions
+from autosched.runtime.homes import find_homes, tensor_bytes
 from autosched.runtime.machine import LoadedKernel
 from autosched.runtime.memory import Array, address, block, room
 from autosched.runtime.memory_plan import Lifetime, plan_memory
 from autosched.te.dtype import numpy_dtype
 
-Entry = tuple[ctypes.Array[ctypes.c_void_p], int]
-"""A place in a table of addresses."""
+Entry = tuple[ctypes.Array[ctypes.c_void_p], int, int]
+"""A place in a table of addresses, and how far its address is from the tensor's."""
 
 Key = tuple[str, str | int, int]
 """A buffer of the block: what it is, its tensor or its call's number, its number there."""
@@ -42,11 +43,11 @@ class Program:
 
     def __init__(self, plan: Plan, kernels: Mapping[str, LoadedKernel]) -> None:
         self._plan = plan
-        self._steps = [
-            Step(c, kernels[c.workload_key]) for c in plan.calls if not _is_empty(plan, c)
-        ]
-        made = {n for step in self._steps for n in step.call.outputs}
+        calls = [c for c in plan.calls if not _is_empty(plan, c)]
+        made = {n for call in calls for n in call.outputs}
         self.outside = {*plan.inputs, *(plan.root(n) for n in plan.outputs if plan.root(n) in made)}
+        self._homes = find_homes(plan, calls, self.outside)
+        self._steps = [Step(c, kernels[c.workload_key]) for c in self._homes.calls]
         self._entries: dict[str, list[Entry]] = {name: [] for name in self.outside}
         self._constants = {n: np.ascontiguousarray(a) for n, a in plan.constants.items()}
         self._memory = _Memory(self._lifetimes())
@@ -59,8 +60,8 @@ class Program:
 
     def point(self, tensor: str, place: int) -> None:
         """The address of an outside tensor, until it is pointed elsewhere."""
-        for table, index in self._entries[tensor]:
-            table[index] = place
+        for table, index, offset in self._entries[tensor]:
+            table[index] = place + offset
 
     @property
     def packed(self) -> list[list[Array]]:
@@ -77,17 +78,23 @@ class Program:
         """Every buffer of the block by name: tensors from their call to their last reader, workspaces during their
         call, packed constants always."""
         end = len(self._steps)
-        last = {self._plan.root(n): i for i, s in enumerate(self._steps) for n in s.call.inputs}
+        for name, (first, last) in self._spans().items():
+            yield _tensor(name), Lifetime(tensor_bytes(self._plan.types[name]), first, last)
         for number, step in enumerate(self._steps):
-            for name in step.call.outputs:
-                if name not in self.outside:
-                    kind = self._plan.types[name]
-                    n_bytes = kind.elements * numpy_dtype(kind.dtype).itemsize
-                    yield _tensor(name), Lifetime(n_bytes, number, last.get(name, number))
             for i, spec in enumerate(step.loaded.kernel.workspaces):
                 yield ("workspace", number, i), Lifetime(_n_bytes(spec), number, number)
             for i, spec in enumerate(step.loaded.kernel.packed):
                 yield ("packed", number, i), Lifetime(_n_bytes(spec), 0, end)
+
+    def _spans(self) -> dict[str, tuple[int, int]]:
+        """First and last step that touch a tensor's memory or a part of it."""
+        spans: dict[str, tuple[int, int]] = {}
+        for number, step in enumerate(self._steps):
+            for name in (*step.call.outputs, *map(self._plan.root, step.call.inputs)):
+                tensor = self._homes.of(name).tensor
+                if tensor not in self.outside and tensor not in self._constants:
+                    spans[tensor] = (spans.get(tensor, (number,))[0], number)
+        return spans
 
     def _bound(self, number: int, step: Step) -> tuple[BoundRegions, BoundRegions]:
         kernel, memory = step.loaded.kernel, self._memory
@@ -105,16 +112,19 @@ class Program:
             (step.call.outputs, regions.outputs),
         ):
             for i, name in enumerate(names):
-                if name in self.outside:
-                    self._entries[name].append((table, i))
+                home = self._homes.of(name)
+                if home.tensor in self.outside:
+                    self._entries[home.tensor].append((table, i, home.offset_bytes))
         return prepare, regions
 
     def _place(self, tensor: str) -> int:
         """Address of a tensor's memory; 0 for one that is not known yet."""
-        if tensor in self.outside:
+        home = self._homes.of(tensor)
+        if home.tensor in self.outside:
             return 0
-        constant = self._constants.get(tensor)
-        return self._memory.place(_tensor(tensor)) if constant is None else address(constant)
+        if tensor in self._constants:
+            return address(self._constants[tensor])
+        return self._memory.place(_tensor(home.tensor)) + home.offset_bytes
 
 
 class _Memory:

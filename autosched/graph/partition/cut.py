@@ -5,6 +5,7 @@ from __future__ import annotations
 from autosched.graph.graph import Graph
 from autosched.graph.partition.explanation import explain_edges
 from autosched.graph.partition.grouping import group_nodes
+from autosched.graph.partition.joins import joined_tensors
 from autosched.graph.partition.plan import Call, GraphTask, Partition, Plan
 from autosched.graph.partition.policy import DEFAULT_POLICY, FusionPolicy
 from autosched.graph.partition.workloads import GroupWorkload, workload_of
@@ -15,7 +16,13 @@ def partition(graph: Graph, policy: FusionPolicy = DEFAULT_POLICY) -> Partition:
     grouping = group_nodes(graph, policy)
     built = [workload_of(group, graph) for group in grouping.groups]
     calls = tuple(
-        Call(b.workload.key, b.inputs, b.outputs, tuple(n.name for n in group.nodes))
+        Call(
+            b.workload.key,
+            b.inputs,
+            b.outputs,
+            tuple(n.name for n in group.nodes),
+            joined_tensors(group, graph),
+        )
         for b, group in zip(built, grouping.groups, strict=True)
     )
     plan = Plan(

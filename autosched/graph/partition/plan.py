@@ -47,12 +47,14 @@ class GraphTask:
 
 @dataclass(frozen=True)
 class Call:
-    """One kernel call: arrays by tensor name, in the workload's order; `nodes` are the names of what is fused."""
+    """One kernel call: arrays by tensor name, in the workload's order; `nodes` are the names of what is fused. Where
+    `joins` names tensors, the only output is them one after another: who lets them stand so needs no call."""
 
     workload_key: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     nodes: tuple[str, ...]
+    joins: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
