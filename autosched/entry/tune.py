@@ -18,6 +18,7 @@ from autosched.features.space import Space
 from autosched.records.store import HistoryRecord, Job, JobSpec, JobState, TuningStore
 from autosched.search.make import make_policy
 from autosched.sketch.generate import generate
+from autosched.target.calibration import calibration_values
 from autosched.te.workload import canonical_text
 from autosched.tuning import progress
 from autosched.tuning.codebook import Codebook
@@ -131,6 +132,7 @@ class TuneJob:
         specs = [s.to_spec(canonical_text(s.workload)) for s in work.subjects]
         history = [r.trial_id for r in self.store.history(target.isa)]
         job = self.store.open_job(spec, specs, asdict(target), asdict(toolchain), history)
+        self.store.calibrate(target.key, calibration_values(self.machine.calibration))
         done = sum(progress.spent(self.store.trials(task_id)) for task_id, _ in job.tasks)
         names = tuple(s.name for s in work.subjects)
         self.listen(JobStarted(job.id, names, self.request.trials, done, len(job.history)))

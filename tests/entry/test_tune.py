@@ -10,6 +10,7 @@ import pytest
 
 import autosched
 from autosched.cli.app import run_command
+from autosched.db.store import open_store
 from autosched.errors import InvalidInput
 from autosched.te.workload import Workload, compute, placeholder, reduce_over
 
@@ -60,6 +61,14 @@ def test_winners_are_found_by_their_own_query(
         assert answer["derivation"]
         assert command(tuned, f"trial {answer['trial']} --source --db %test.db") == 0
         assert "kernel_r0" in capsys.readouterr().out
+
+
+def test_what_the_machine_reaches_is_kept_beside_its_target(tuned: Path) -> None:
+    with open_store(str(tuned / "test.db")) as store:
+        (job,) = store.jobs()
+        reached = store.calibration(job.spec.target_key)
+    assert reached["operations_per_second.1"] > 0
+    assert any(name.startswith("bytes_per_second.") for name in reached)
 
 
 @pytest.mark.parametrize(("case", "match"), [("SFM/1@1", "nearest"), ("DEP/1@1", "default")])
