@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from autosched.errors import InvalidInput
 from autosched.graph.graph import Graph, TensorType
 from autosched.graph.importers.json import export_json
+from autosched.graph.limits import DEFAULT_LIMITS, check_size
 from autosched.graph.partition.cut import partition
 from autosched.graph.partition.plan import Call, GraphTask, Partition, Plan
 from autosched.graph.passes.pipeline import simplify
@@ -19,7 +21,7 @@ from autosched.measure.protocol import Array
 from autosched.ops.suite import Case
 from autosched.te.canonical import canonical
 from autosched.te.dtype import is_float
-from autosched.te.workload import Workload, canonical_text
+from autosched.te.workload import Workload, canonical_text, stage_tensors
 from autosched.tuning.check import Reference
 from autosched.tuning.roofline import operations
 from autosched.tuning.task import Subject
@@ -53,6 +55,7 @@ class Work:
 def work_of(source: AnySource) -> Work:
     """Reads, simplifies and partitions a source; InvalidInput names what is wrong with it."""
     if isinstance(source, Workload):
+        _check_sizes(source)
         return _workloads_work(source.name, [Written(source.name, source)])
     if isinstance(source, Graph):
         return _graph_work("graph", source, export_json(source).encode(), None)
@@ -61,6 +64,20 @@ def work_of(source: AnySource) -> Work:
         return _graph_work(loaded.name, loaded.graph, loaded.data, loaded)
     cases = [Written(c.name, c.workload(), _case_reference(c)) for c in loaded.cases]
     return _workloads_work(loaded.name, cases)
+
+
+def _check_sizes(workload: Workload) -> None:
+    """InvalidInput where a workload of the user's own computes nothing, or has a size that is none."""
+    if not workload.stages:
+        raise InvalidInput(f"workload {workload.name!r} computes nothing: it has no stage")
+    for tensor in (*workload.inputs, *(t for s in workload.stages for t in stage_tensors(s))):
+        for position, extent in enumerate(tensor.shape):
+            if not extent.is_constant:
+                raise InvalidInput(
+                    f"workload {workload.name!r}, tensor {tensor.name!r}: dimension {position} is "
+                    f"{extent!r}; give every dimension as a number"
+                )
+        check_size(tensor.name, TensorType(tensor.static_shape, tensor.dtype), DEFAULT_LIMITS)
 
 
 @dataclass(frozen=True, eq=False)

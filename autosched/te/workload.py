@@ -131,6 +131,8 @@ def reduce_over(
     """A reduction over named axes: `reduce_over("sum", {"k": 64}, lambda k: a[i, k] * b[k, j])`."""
     axes = tuple(Axis(symbol(n, "index"), as_int(e)) for n, e in extents.items())
     values = body(*(a.symbol for a in axes))
+    if isinstance(combiner, str) and combiner not in COMBINERS:
+        raise KeyError(f"unknown combiner {combiner!r}; known: {', '.join(COMBINERS)}")
     chosen = COMBINERS[combiner] if isinstance(combiner, str) else combiner
     values = values if isinstance(values, tuple) else (values,)
     if len(values) != chosen.width:
