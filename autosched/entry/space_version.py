@@ -3,4 +3,4 @@
 A newer one does not orphan old winners: they are replayed, and what gives the same text is exact still.
 """
 
-SPACE_VERSION = "1"
+SPACE_VERSION = "2"

@@ -99,6 +99,8 @@ def _name_buffers(printing: Printing, region: Region, signature: Signature) -> N
             if buffer in used:
                 name = printing.pointers[buffer] = scope.unique(buffer.name)
                 element = ELEMENTS[buffer.dtype].stored
+                if qualifier:
+                    printing.read_only.add(buffer)
                 line(f"{qualifier}{element} *restrict {name} = {array}[{position}];")
     if signature.open_symbols:
         line(f"const int64_t *open = in[{len(signature.inputs)}];")

@@ -25,6 +25,7 @@ class Writer:
         self._parts: list[str | Slot] = []
         self._indent = ""
         self._temporaries = 0
+        self._rows = 0
 
     def line(self, text: str) -> None:
         self._parts.append(self._indent + text)
@@ -40,6 +41,11 @@ class Writer:
     def temporary(self) -> str:
         self._temporaries += 1
         return f"t{self._temporaries}"
+
+    def row(self) -> str:
+        """The name of a pointer into a buffer."""
+        self._rows += 1
+        return f"a{self._rows}"
 
     @contextmanager
     def block(self, head: str = "") -> Iterator[None]:

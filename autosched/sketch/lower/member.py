@@ -144,7 +144,7 @@ def _identity(buffers: tuple[Buffer, ...], at: tuple[Int, ...], stage: Stage) ->
 
 
 def _accumulation(member: Member, finish: Finish) -> Body:
-    """acc = identity or partial; loops; partial or result."""
+    """acc = identity or partial; loops; partial or result, which are one where the result needs nothing more."""
     stage = member.stage
     assert stage.combiner is not None
     accumulators = _accumulators(member, "acc")
@@ -165,14 +165,15 @@ def _accumulation(member: Member, finish: Finish) -> Body:
     keep = tuple(
         Store(p, member.partial_indices, r) for p, r in zip(member.partial, results, strict=True)
     )
+    done = finish(results)
     once, rest = Count(as_int(1), n_tiles), Count(n_tiles - 1, n_tiles)
+    closing = (Guard(equal(last, 0), keep, rest), Guard(last, done, once))
     return (
         *allocs,
         Guard(first, start, once),
         Guard(equal(first, 0), resume, rest),
         *body,
-        Guard(equal(last, 0), keep, rest),
-        Guard(last, finish(results), once),
+        *(keep if keep == done else closing),
     )
 
 
