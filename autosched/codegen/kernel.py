@@ -38,7 +38,9 @@ class RegionSpec:
 
 @dataclass(frozen=True)
 class Kernel:
-    """Generated text with its calling data; `operations` are those the nest executes, padding included."""
+    """Generated text with its calling data; `operations` are those the nest executes, padding included.
+
+    `definitions` are the types and functions that the source begins with, one after another, where it is known."""
 
     name: str
     language: Literal["c", "cuda"]
@@ -51,6 +53,7 @@ class Kernel:
     regions: tuple[RegionSpec, ...]
     operations: int
     symbols: tuple[str, ...] = ()
+    definitions: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:

@@ -16,6 +16,7 @@ from autosched.measure.compile_job import OUTPUT_NAME, SOURCE_NAME
 from autosched.measure.elf import NotAnObject, exported_symbols
 from autosched.measure.janitor import fresh_tag, scrubbed_environment
 from autosched.measure.protocol import Artefact, BuildResult
+from autosched.measure.unit import Unit, can_share, shares, unit_of
 from autosched.measure.warden import Warden, WardenLost
 from autosched.records.outcome import Outcome
 from autosched.target.toolchain import LINK_FLAGS, Toolchain, compiler_environment
@@ -53,25 +54,47 @@ class LocalBuilder:
         self._tag = tag or fresh_tag()
         self._wardens = [Warden("compiler", self._tag) for _ in range(max(1, jobs))]
 
-    def build(self, kernels: Sequence[Kernel]) -> list[BuildResult]:
-        """One result a kernel, in order."""
-        results: list[BuildResult | None] = [None] * len(kernels)
-        waiting = list(range(len(kernels)))[::-1]
-        idle, busy = list(self._wardens), dict[int, tuple[Warden, int]]()
+    def build(self, kernels: Sequence[Kernel], *, together: bool = False) -> list[BuildResult]:
+        """One result a kernel, in order. What fails in company is compiled alone, so that it has its own reason."""
+        results: dict[int, BuildResult] = {}
+        numbers = range(len(kernels))
+        parts = shares(len(kernels), len(self._wardens)) if together else []
+        self._run([p for p in parts if len(p) > 1], kernels, results)
+        self._run([[n] for n in numbers if n not in results], kernels, results)
+        return [results[n] for n in numbers]
+
+    def _run(
+        self,
+        parts: Sequence[Sequence[int]],
+        kernels: Sequence[Kernel],
+        results: dict[int, BuildResult],
+    ) -> None:
+        """Compiles each part as one unit; a part of several leaves no results if it cannot be built."""
+        waiting = list(parts)[::-1]
+        idle, busy = list(self._wardens), dict[int, tuple[Warden, Sequence[int], Unit]]()
+
+        def done(part: Sequence[int], found: list[BuildResult]) -> None:
+            if len(part) == 1 or all(r.outcome is Outcome.OK for r in found):
+                results.update(zip(part, found, strict=True))
+
         while waiting or busy:
             while waiting and idle:
-                number, warden = waiting.pop(), idle.pop()
-                early = self._submit(warden, kernels[number])
+                part, warden = waiting.pop(), idle.pop()
+                group = [kernels[n] for n in part]
+                if len(part) > 1 and not can_share(group):
+                    idle.append(warden)
+                    continue
+                unit = unit_of(group)
+                early = self._submit(warden, unit)
                 if early is None:
-                    busy[warden.fileno()] = warden, number
+                    busy[warden.fileno()] = warden, part, unit
                 else:
-                    results[number] = early
+                    done(part, [early] * len(part))
                     idle.append(warden)
             for handle in self._ready(list(busy)):
-                warden, number = busy.pop(handle)
-                results[number] = self._collect(warden, kernels[number])
+                warden, part, unit = busy.pop(handle)
+                done(part, self._collect(warden, unit))
                 idle.append(warden)
-        return [r for r in results if r is not None]
 
     def command(self) -> tuple[str, ...]:
         """The compile command, relative to a folder with the source in it."""
@@ -94,19 +117,20 @@ class LocalBuilder:
     ) -> None:
         self.close()
 
-    def _submit(self, warden: Warden, kernel: Kernel) -> BuildResult | None:
-        """Sends the kernel off; a result at once if it cannot be sent."""
-        if kernel.language != "c":
-            raise ValueError(f"kernel {kernel.name}: {kernel.language} is not for this builder")
-        if len(kernel.source) > MAX_SOURCE_BYTES:
+    def _submit(self, warden: Warden, unit: Unit) -> BuildResult | None:
+        """Sends the text off; a result at once if it cannot be sent."""
+        for kernel in unit.kernels:
+            if kernel.language != "c":
+                raise ValueError(f"kernel {kernel.name}: {kernel.language} is not for this builder")
+        if len(unit.source) > MAX_SOURCE_BYTES:
             return BuildResult(
-                Outcome.COMPILE_ERROR, error=f"the source has {len(kernel.source)} characters"
+                Outcome.COMPILE_ERROR, error=f"the source has {len(unit.source)} characters"
             )
         limits = self._limits
         request = {
             "job": "compile",
             "command": list(self.command()),
-            "source": kernel.source,
+            "source": unit.source,
             "folder": tempfile.gettempdir(),
             "folder_prefix": f"{self._tag}-",
             "environment": {
@@ -132,18 +156,25 @@ class LocalBuilder:
             return handles
         return select.select(handles, [], [], None)[0] if handles else []
 
-    def _collect(self, warden: Warden, kernel: Kernel) -> BuildResult:
+    def _collect(self, warden: Warden, unit: Unit) -> list[BuildResult]:
+        """A result for each kernel of the unit, among which its seconds are divided."""
         try:
             answer, files = warden.receive(self._limits.wall_seconds)
         except WardenLost as lost:
-            return BuildResult(Outcome.LOST, error=str(lost))
+            return [BuildResult(Outcome.LOST, error=str(lost)) for _ in unit.kernels]
         try:
             shared_object = b"".join(_content(file) for file in files[:1])
         finally:
             for file in files:
                 os.close(file)
+        seconds = float(answer["seconds"]) / len(unit.kernels)
+        return [self._result(kernel, answer, shared_object, seconds) for kernel in unit.kernels]
+
+    def _result(
+        self, kernel: Kernel, answer: dict[str, Any], shared_object: bytes, seconds: float
+    ) -> BuildResult:
         failure = self._failure(answer, shared_object, kernel)
-        seconds, log = float(answer["seconds"]), str(answer["output"])[-LOG_CHARACTERS:]
+        log = str(answer["output"])[-LOG_CHARACTERS:]
         if failure is not None:
             outcome, error = failure
             return BuildResult(outcome, error=error, log=log, build_seconds=seconds)

@@ -23,7 +23,8 @@ Array = npt.NDArray[np.generic]
 
 @dataclass(frozen=True)
 class Artefact:
-    """A compiled kernel: the shared object's bytes and the kernel it was built from."""
+    """A compiled kernel: the shared object's bytes, which may have others beside it, and the kernel it was built from,
+    its regions under the symbols that the object has them under."""
 
     kernel: Kernel
     shared_object: bytes
@@ -77,8 +78,9 @@ class TimingPolicy:
 class Builder(Protocol):
     """Compiles kernels. Each compile runs in a process group of its own and is ended whole at its deadline."""
 
-    def build(self, kernels: Sequence[Kernel]) -> list[BuildResult]:
-        """One result a kernel, in order; compiles run in parallel."""
+    def build(self, kernels: Sequence[Kernel], *, together: bool = False) -> list[BuildResult]:
+        """One result a kernel, in order; compiles run in parallel. `together`: kernels may share a compile and so an
+        object, which is faster; one that fails is compiled alone again."""
         ...
 
 

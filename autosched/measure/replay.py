@@ -24,7 +24,7 @@ class ReplayBuilder:
         """`recorded`: kernel digest -> measurement."""
         self._recorded = recorded
 
-    def build(self, kernels: Sequence[Kernel]) -> list[BuildResult]:
+    def build(self, kernels: Sequence[Kernel], *, together: bool = False) -> list[BuildResult]:
         return [self._build(k) for k in kernels]
 
     def _build(self, kernel: Kernel) -> BuildResult:

@@ -26,7 +26,7 @@ class SimulatedMachine:
     built: list[str] = field(default_factory=list)
     measured: list[str] = field(default_factory=list)
 
-    def build(self, kernels: Sequence[Kernel]) -> list[BuildResult]:
+    def build(self, kernels: Sequence[Kernel], *, together: bool = False) -> list[BuildResult]:
         self.built += [k.digest for k in kernels]
         return [self._build(k) for k in kernels]
 

@@ -40,7 +40,9 @@ class Measuring:
 
     def build(self, task: Task, trials: Sequence[Trial]) -> list[BuildResult]:
         """A build a trial, in order."""
-        return self.builder.build(task.codebook.kernels([t.candidate for t in trials]))
+        return self.builder.build(
+            task.codebook.kernels([t.candidate for t in trials]), together=True
+        )
 
     def _measurement(self, task: Task, build: BuildResult) -> Measurement:
         if build.artefact is None:

@@ -68,10 +68,10 @@ def answer(kernel: Kernel) -> float | Outcome:
 class TalkingMachine(SimulatedMachine):
     """Says what it is asked to do before it answers."""
 
-    def build(self, kernels: Sequence[Kernel]) -> list[BuildResult]:
+    def build(self, kernels: Sequence[Kernel], *, together: bool = False) -> list[BuildResult]:
         for kernel in kernels:
             say("built", kernel.digest)
-        return super().build(kernels)
+        return super().build(kernels, together=together)
 
     def measure(self, artefact: Artefact, check: Check, policy: TimingPolicy) -> Measurement:
         say("measured", artefact.kernel.digest)

@@ -46,10 +46,11 @@ def generate_c(nest: Nest, env: Mapping[Int, int], target: Target, name: str) ->
     regions = printed(nest.regions, "r", before=False)
     room = max(lanes.values(), default=1)
     scope = Scope(env, late)
+    definitions = prelude.definitions()
     return Kernel(
         name=base,
         language="c",
-        source="\n".join([prelude.text(), *(r.text for r in (*prepare, *regions))]),
+        source="".join([*definitions, *(f"\n{r.text}" for r in (*prepare, *regions))]),
         inputs=tuple(_spec(scope, b, 0) for b in nest.inputs),
         outputs=tuple(_spec(scope, b, 0) for b in nest.outputs),
         packed=tuple(_spec(scope, b, room) for b in nest.packed),
@@ -58,6 +59,7 @@ def generate_c(nest: Nest, env: Mapping[Int, int], target: Target, name: str) ->
         regions=tuple(r.spec for r in regions),
         operations=0 if late else operations(nest, env, lanes),
         symbols=tuple(s.name for s in late),
+        definitions=definitions,
     )
 
 

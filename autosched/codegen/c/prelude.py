@@ -103,7 +103,7 @@ UNROLL_PRELUDE = """\
 
 
 class Prelude:
-    """Records what is used while the body is printed; `text` is what must stand before it."""
+    """Records what is used while the body is printed; `definitions` are what must stand before it."""
 
     def __init__(self) -> None:
         self._vectors: set[tuple[str, int]] = set()
@@ -176,11 +176,10 @@ class Prelude:
         text = text.replace("$I", self.mask_name(dtype, width)).replace("$W", str(width))
         return text.replace("$E", ELEMENTS[dtype].computed)
 
-    def text(self) -> str:
-        parts = [INTEGER_PRELUDE, UNROLL_PRELUDE]
-        parts.extend(_typedefs(letter, width) for letter, width in sorted(self._vectors))
-        parts.extend(self._functions.values())
-        return "".join(parts)
+    def definitions(self) -> tuple[str, ...]:
+        """What must stand before the body, each definition after those it needs."""
+        types = (_typedefs(letter, width) for letter, width in sorted(self._vectors))
+        return (INTEGER_PRELUDE, UNROLL_PRELUDE, *types, *self._functions.values())
 
 
 def _typedefs(letter: str, width: int) -> str:
@@ -280,4 +279,4 @@ def has_vector_form(name: str, operation: OperationC, dtype: str) -> bool:
 
 def is_helper_name(name: str) -> bool:
     """Whether a name could clash with a type, a helper or a temporary of the text."""
-    return re.fullmatch(r"t\d+|v\d+\w+|(float|double|u?int\d+_t)_\w+", name) is not None
+    return re.fullmatch(r"[at]\d+|v\d+\w+|(float|double|u?int\d+_t)_\w+", name) is not None
