@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,9 @@ def compare(got: Array, expected: Array, tolerance: float) -> tuple[float, Misma
     """
     if same_bytes(got, expected) or np.array_equal(got, expected):
         return 0.0, None
+    largest = _largest_error(got, expected)
+    if largest <= tolerance:
+        return largest, None
     a, e = _wide(got), _wide(expected)
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(a - e)
@@ -45,6 +49,28 @@ def compare(got: Array, expected: Array, tolerance: float) -> tuple[float, Misma
         return largest, None
     at = int(error.argmax())
     return largest, Mismatch(at, float(a[at]), float(e[at]), int(np.count_nonzero(wrong)))
+
+
+CHUNK_ELEMENTS = 1 << 14
+"""What stays in a core's first caches, temporaries included."""
+
+
+def _largest_error(got: Array, expected: Array) -> float:
+    """The largest difference of floats, in one pass that stays in the caches; NaN where this way cannot tell: a NaN, an
+    infinity, another type."""
+    if got.dtype not in (np.float32, np.float64):
+        return math.nan
+    largest = 0.0
+    room = np.empty(min(got.size, CHUNK_ELEMENTS), got.dtype)
+    with np.errstate(invalid="ignore", over="ignore"):
+        for start in range(0, got.size, CHUNK_ELEMENTS):
+            a, e = (x[start : start + CHUNK_ELEMENTS] for x in (got, expected))
+            error = np.subtract(a, e, out=room[: a.size])
+            worst = float(np.abs(error, out=error).max())
+            if not worst < math.inf:
+                return math.nan
+            largest = max(largest, worst)
+    return largest
 
 
 def same_bytes(first: Array, second: Array) -> bool:

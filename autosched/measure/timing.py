@@ -19,7 +19,16 @@ SWITCH_SECONDS = 25e-6
 TOLERABLE_SHARE = 0.05
 """If the wait for a quiet machine was in vain, samples disturbed by less than this are better than none."""
 
-STABLE_SPREAD = 0.003
+PRECISION = 0.005
+PRECISION_PER_GAP = 0.1
+WORST_PRECISION = 0.05
+"""How well a median is to be known, relatively: to PRECISION where it is near the fastest known, and to a tenth of its
+distance from that where it is slower, since nobody will choose it."""
+
+FAR_GAP = 0.3
+FAR_SAMPLES = 3
+"""Of a candidate slower than the fastest by more than FAR_GAP this many samples can be enough."""
+
 PROBE_RATIO = 2.0
 QUIET_SECONDS = 1.5
 SHORTEST_SAMPLE_SECONDS = 0.0005
@@ -59,7 +68,7 @@ class TimingRule:
     min_samples: int = 5
     max_samples: int = 200
     sample_seconds: float = 0.002
-    cap_seconds: float = 0.06
+    cap_seconds: float = 0.05
     quiet_seconds: float = QUIET_SECONDS
 
 
@@ -97,13 +106,17 @@ class Series:
         low, _, high = quantiles(values, n=4, method="inclusive")
         return median(values), high - low, len(values)
 
-    def is_stable(self, min_samples: int) -> bool:
-        """Whether the median is known to STABLE_SPREAD: its standard error is 0.93 of the interquartile range over
-        the root of the count, for a normal distribution."""
-        if len(self.kept) < max(2, min_samples):
+    def is_stable(self, min_samples: int, best_seconds: float | None = None) -> bool:
+        """Whether the median is known well enough: its standard error is 0.93 of the interquartile range over the
+        root of the count, for a normal distribution."""
+        if len(self.kept) < 2:
             return False
         middle, spread, n = self.summary()
-        return 0.93 * spread / math.sqrt(n) <= STABLE_SPREAD * middle
+        gap = 0.0 if best_seconds is None else max(0.0, middle / best_seconds - 1)
+        if n < (min(FAR_SAMPLES, min_samples) if gap > FAR_GAP else min_samples):
+            return False
+        wanted = min(max(PRECISION, PRECISION_PER_GAP * gap), WORST_PRECISION)
+        return 0.93 * spread / math.sqrt(n) <= wanted * middle
 
 
 Verdict = Literal["more", "done", "gave_up", "no_quiet"]
@@ -118,7 +131,7 @@ def judge(series: Series, rule: TimingRule, spent_seconds: float) -> Verdict:
         and min(kept) > rule.give_up_ratio * rule.best_seconds
     ):
         return "gave_up"
-    if series.is_stable(rule.min_samples) or series.n_taken >= rule.max_samples:
+    if series.is_stable(rule.min_samples, rule.best_seconds) or series.n_taken >= rule.max_samples:
         return "done" if series.usable else "no_quiet"
     if spent_seconds < rule.cap_seconds:
         return "more"
