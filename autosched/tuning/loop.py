@@ -108,9 +108,11 @@ class Loop:
         return True
 
     def _round_size(self) -> int:
-        """A quarter of what each task may expect, so that a search learns before its budget is gone."""
+        """A quarter of what each task may expect, so that a search learns before its budget is gone; an eighth where
+        that is more than a round holds, since each round is a search and a training of its own."""
         share = self.options.trials // max(1, len(self.tasks))
-        size = max(4, min(self.options.round_trials, -(-share // 4)))
+        most = max(self.options.round_trials, min(2 * self.options.round_trials, share // 8))
+        size = max(4, min(most, -(-share // 4)))
         return min(self._remaining, size)
 
     def _round(self, task: Task, proposals: Sequence[Proposal], number: int) -> None:
