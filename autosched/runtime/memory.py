@@ -6,6 +6,7 @@ fight for the same cache sets; a large block asks for huge pages, as the one tha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,14 +39,16 @@ def block(n_bytes: int) -> Array:
     return aligned
 
 
-def fresh_array(shape: Sequence[int], dtype: str) -> Array:
-    """A 64-byte aligned array whose values are whatever was there."""
-    item = numpy_dtype(dtype)
-    n_bytes = int(np.prod(shape, dtype=np.int64)) * item.itemsize
-    memory = np.empty(n_bytes + LINE, np.uint8)
-    start = -address(memory) % LINE
-    array: Array = memory[start : start + n_bytes].view(item).reshape(shape)
-    return array
+class Fresh:
+    """Makes 64-byte aligned arrays of one shape and dtype, whose values are whatever was there."""
+
+    def __init__(self, shape: Sequence[int], dtype: str) -> None:
+        self._shape, self._dtype = tuple(shape), numpy_dtype(dtype)
+        self._n_bytes = math.prod(shape) * self._dtype.itemsize + LINE
+
+    def array(self) -> Array:
+        memory = np.empty(self._n_bytes, np.uint8)
+        return np.ndarray(self._shape, self._dtype, memory, -address(memory) % LINE)
 
 
 def address(array: Array) -> int:

@@ -10,13 +10,13 @@ One run at a time; calls from several threads wait for one another.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 from autosched.graph.partition.plan import Plan
 from autosched.runtime.arguments import by_name, checked_inputs, checked_outputs
 from autosched.runtime.machine import LoadedKernel, Machine
-from autosched.runtime.memory import Array, address, fresh_array
+from autosched.runtime.memory import Array, Fresh, address
 from autosched.runtime.program import Program
 
 
@@ -38,6 +38,8 @@ class Module:
         self._machine = machine
         self._program = Program(plan, kernels)
         self._weights_are_inputs = weights_are_inputs
+        self._fresh = {n: Fresh(plan.types[n].shape, plan.types[n].dtype) for n in plan.outputs}
+        self._made, self._copied = _ways_out(plan, self._program.outside)
         self._lock = threading.Lock()
         self._kept: tuple[Mapping[str, Array], ...] = ()
         self._copies: list[tuple[Array, Array]] = []
@@ -88,28 +90,37 @@ class Module:
     def _bind(self, given: Mapping[str, Any], out: Mapping[str, Array]) -> dict[str, Array]:
         inputs = checked_inputs(self.plan, given)
         checked_outputs(self.plan, out, inputs)
-        types = self.plan.types
-        outputs = {
-            name: out[name] if name in out else fresh_array(types[name].shape, types[name].dtype)
-            for name in self.plan.outputs
-        }
+        outputs = {n: out[n] if n in out else fresh.array() for n, fresh in self._fresh.items()}
         for name, array in inputs.items():
             self._program.point(name, address(array))
-        self._set_copies(inputs, outputs)
+        for root, name in self._made.items():
+            self._program.point(root, address(outputs[name]))
+        self._copies = [
+            (outputs[name], self._source(root, inputs, outputs).reshape(outputs[name].shape))
+            for name, root in self._copied
+        ]
         self._kept = (inputs, outputs)
         if self._weights_are_inputs:
             self._machine.run(self._program.prepare)
         return outputs
 
-    def _set_copies(self, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> None:
-        """Points the program at the outputs it makes; one that has the memory of an input, of a constant or of another
-        output is copied after the run."""
-        sources = {**self.plan.constants, **inputs}
-        self._copies = []
-        for name, array in outputs.items():
-            root = self.plan.root(name)
-            if root in sources:
-                self._copies.append((array, sources[root].reshape(array.shape)))
-            elif root in self._program.outside:
-                self._program.point(root, address(array))
-                sources[root] = array
+    def _source(
+        self, root: str, inputs: Mapping[str, Array], outputs: Mapping[str, Array]
+    ) -> Array:
+        if root in self._made:
+            return outputs[self._made[root]]
+        return inputs[root] if root in inputs else self.plan.constants[root]
+
+
+def _ways_out(plan: Plan, outside: Set[str]) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """Tensors whose memory is an output's -> that output; and (output, tensor) where it has the memory of an input, of
+    a constant or of another output, to be copied after the run. Empty ones are neither."""
+    made: dict[str, str] = {}
+    copied: list[tuple[str, str]] = []
+    for name in plan.outputs:
+        root = plan.root(name)
+        if root in plan.inputs or root in plan.constants or root in made:
+            copied.append((name, root))
+        elif root in outside:
+            made[root] = name
+    return made, copied

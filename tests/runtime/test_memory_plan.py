@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autosched.measure.buffers import LINE
-from autosched.runtime.memory import Slab, address, block, fresh_array, room
+from autosched.runtime.memory import Fresh, Slab, address, block, room
 from autosched.runtime.memory_plan import Lifetime, plan_memory
 
 LIFETIMES = st.builds(
@@ -53,7 +53,7 @@ def test_buffers_are_aligned_and_apart(n_bytes: int) -> None:
 
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (7, 5)])
 def test_fresh_arrays_have_shape_dtype_and_alignment(shape: tuple[int, ...]) -> None:
-    array = fresh_array(shape, "float32")
+    array = Fresh(shape, "float32").array()
     assert array.shape == shape
     assert array.dtype == np.float32
     assert not array.size or address(array) % LINE == 0

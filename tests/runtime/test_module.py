@@ -235,3 +235,41 @@ def test_a_wrong_output_array_is_named(case: str, module: Module) -> None:
     x = out["x"] if case == "the input" else image(0)
     with pytest.raises(InvalidInput, match=message):
         module.into(out, x)
+
+
+def small(
+    nodes: list[onnx.NodeProto], shape: tuple[int, ...], folder: Path, setup: Setup
+) -> Module:
+    work = work_of(import_onnx(model_bytes(nodes, {"x": shape}, ["y"])))
+    build_chosen(work, defaults(work, setup.target), setup, folder)
+    return load_directory(folder)
+
+
+def test_a_directory_built_anew_is_loaded_anew(tmp_path: Path, setup: Setup) -> None:
+    """The loader of shared objects remembers paths."""
+    x = np.linspace(-2, 2, 30, dtype=np.float32).reshape(5, 6)
+    for node_, wanted in (
+        (node("Relu", "x", "y"), np.maximum(x, 0)),
+        (node("Neg", "x", "y"), -x),
+    ):
+        module = small([node_], (5, 6), tmp_path / "built", setup)
+        assert np.array_equal(module(x)["y"], wanted)
+
+
+def test_empty_tensors_need_no_kernel(tmp_path: Path, setup: Setup) -> None:
+    module = small([node("Relu", "x", "y")], (0, 7), tmp_path / "built", setup)
+    assert module(np.zeros((0, 7), np.float32))["y"].shape == (0, 7)
+
+
+def test_constants_without_data_are_packed_whenever_they_are_bound(
+    tmp_path: Path, setup: Setup
+) -> None:
+    work = work_of("suite:GMM/1@1")
+    build_chosen(work, defaults(work, setup.target), setup, tmp_path / "built")
+    module = load_directory(tmp_path / "built")
+    rng = np.random.default_rng(3)
+    (output,) = work.plan.outputs
+    shapes = [work.plan.types[n].shape for n in work.plan.inputs]
+    for _ in range(2):
+        a, b = (rng.standard_normal(shape).astype(np.float32) for shape in shapes)
+        np.testing.assert_allclose(module(a, b)[output], a @ b, rtol=1e-3, atol=1e-3)
