@@ -98,12 +98,15 @@ def in_write(engine: Engine, work: Callable[[Connection], Result]) -> Result:
 
 
 def in_read(engine: Engine, work: Callable[[Connection], Result]) -> Result:
-    """The result of `work` in one transaction that sees one state of the database."""
+    """The result of `work` in one transaction that sees one state of the database. A StoreError says that the database
+    cannot answer."""
     try:
         with engine.begin() as connection:
             return work(connection)
     except OperationalError as error:
         raise StoreError(f"the database cannot read: {error.orig}") from error
+    except SQLAlchemyError as error:
+        raise _meaning(error) from error
 
 
 def _meaning(error: SQLAlchemyError) -> Exception:
