@@ -16,8 +16,9 @@ A setting is workload, target and toolchain: what a candidate's result holds for
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args
 
 from sqlalchemy import (
     JSON,
@@ -37,14 +38,22 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from autosched.db.types import FloatRow, UtcDateTime
 from autosched.records.outcome import Outcome
+from autosched.records.record import Purpose
+from autosched.records.rules import UNMEASURED
+from autosched.records.store import JobState
 
 Key = String(80)
 Word = String(20)
 Serial = BigInteger().with_variant(Integer, "sqlite")
 
-OUTCOMES = ", ".join(f"'{outcome}'" for outcome in Outcome)
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(f"'{word}'" for word in words)
+
+
+OUTCOMES = _listed(Outcome)
 _MEASURED_ONCE = text(
-    "number > 0 and reused_id is null and outcome not in ('pruned', 'lost', 'unstable')"
+    f"number > 0 and reused_id is null and outcome not in ({_listed(sorted(UNMEASURED))})"
 )
 _UNFINISHED = text("ended_at is null")
 _SEARCH_RUN = text("purpose = 'search'")
@@ -106,9 +115,7 @@ class JobRow(Table):
 
     __tablename__ = "jobs"
     __table_args__ = (
-        CheckConstraint(
-            "state in ('queued', 'running', 'succeeded', 'failed', 'cancelled')", name="state"
-        ),
+        CheckConstraint(f"state in ({_listed(get_args(JobState))})", name="state"),
         Index(
             "uq_jobs_unfinished",
             "spec_key",
@@ -208,7 +215,7 @@ class RunRow(Table):
 
     __tablename__ = "measurements"
     __table_args__ = (
-        CheckConstraint("purpose in ('search', 'confirm', 'replay')", name="purpose"),
+        CheckConstraint(f"purpose in ({_listed(get_args(Purpose))})", name="purpose"),
         CheckConstraint(f"outcome in ({OUTCOMES})", name="outcome"),
         CheckConstraint(
             "outcome <> 'ok' or (median_seconds is not null and median_seconds > 0)", name="timing"
