@@ -24,7 +24,7 @@ from autosched.db.schema import (
 )
 from autosched.db.targets import insert_missing, target_columns, workload_columns
 from autosched.records.identity import new_job_id
-from autosched.records.record import trial_id
+from autosched.records.record import task_id_of, trial_id
 from autosched.records.rules import storable_json
 from autosched.records.store import Job, JobSpec, JobState, TaskSpec
 
@@ -84,7 +84,7 @@ def _insert_job(connection: Connection, opening: Opening, key: str) -> str:
 
 def _task_columns(job_id: str, position: int, task: TaskSpec, spec: JobSpec) -> Columns:
     return {
-        "id": f"{job_id}.{position}",
+        "id": task_id_of(job_id, position),
         "job_id": job_id,
         "position": position,
         "name": task.name,
@@ -150,8 +150,9 @@ def _load_tasks(connection: Connection, job_ids: Sequence[str]) -> Tasks:
         .order_by(TaskRow.job_id, TaskRow.position)
     )
     found: dict[str, list[tuple[str, TaskSpec]]] = {}
-    for task_id, job_id, name, weight, key, text in connection.execute(wanted):
-        found.setdefault(job_id, []).append((task_id, TaskSpec(name, key, text, weight)))
+    for row in connection.execute(wanted):
+        task = TaskSpec(row.name, row.key, row.text, row.weight)
+        found.setdefault(row.job_id, []).append((row.id, task))
     return found
 
 

@@ -16,7 +16,7 @@ from autosched.errors import InvalidInput
 from autosched.measure.protocol import TimingPolicy
 from autosched.nest.printer import nest_text
 from autosched.records.outcome import Outcome
-from autosched.records.record import Measurement, Trial
+from autosched.records.record import Measurement, Trial, job_id_of
 from autosched.records.store import Job, MeasurementRow, TaskSpec
 from autosched.sketch.generate import generate
 from autosched.target.files import parse_target
@@ -44,8 +44,7 @@ def find_trial(store: SqlTuningStore, trial_id: str) -> StoredTrial:
     trial = store.trial(trial_id)
     if trial is None:
         raise InvalidInput(f"trial {trial_id!r}: there is none in this database")
-    job_id = trial.task_id.rpartition(".")[0]
-    job = store.job(job_id)
+    job = store.job(job_id_of(trial.task_id))
     assert job is not None, "a trial has a job"
     task = dict(job.tasks)[trial.task_id]
     target = parse_target(json.dumps(dict(store.target(job.spec.target_key) or {})), trial_id)

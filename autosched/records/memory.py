@@ -15,7 +15,7 @@ from typing import Any
 from autosched.records.family import family_key as key_of_family
 from autosched.records.identity import new_job_id
 from autosched.records.outcome import CONFIRMABLE, Outcome
-from autosched.records.record import Measurement, Setting, Trial, split_trial_id
+from autosched.records.record import Measurement, Setting, Trial, split_trial_id, task_id_of
 from autosched.records.rules import (
     better_calibration,
     check_confirmation,
@@ -81,7 +81,7 @@ class MemoryStore:
                 if job.spec == spec and job.ended_at is None:
                     return job
             job_id = new_job_id()
-            named = tuple((f"{job_id}.{i}", task) for i, task in enumerate(tasks))
+            named = tuple((task_id_of(job_id, i), task) for i, task in enumerate(tasks))
             job = Job(job_id, spec, "running", named, tuple(history), datetime.now(UTC))
             self._jobs[job_id] = job
             self._targets.setdefault(spec.target_key, storable_json(dict(target)))

@@ -50,6 +50,16 @@ class Timing:
     mode: Mode = "warm"
 
 
+def task_id_of(job_id: str, position: int) -> str:
+    """The id of a job's task at a position, from 0 on: `<job id>.<position>`, safe in a URL."""
+    return f"{job_id}.{position}"
+
+
+def job_id_of(task_id: str) -> str:
+    """The job that a task belongs to."""
+    return task_id.rpartition(".")[0]
+
+
 def trial_id(task_id: str, number: int) -> str:
     """The id of a trial, from its key: `<task id>.<number>`, safe in a URL."""
     return f"{task_id}.{number}"
