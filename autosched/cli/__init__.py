@@ -2,5 +2,5 @@
 
 In: arguments. Out: results on stdout, progress and errors on stderr, an exit status: 0 done, 1 the job failed, 2 bad
 usage or input, 130 interrupted. Alone may read an environment variable (AUTOSCHED_DB), and, inside a command, import
-api and workers.
+api and workers. It must not know how anything is computed.
 """

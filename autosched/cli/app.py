@@ -17,6 +17,7 @@ from autosched.cli.explain import explain
 from autosched.cli.ops import ops
 from autosched.cli.output import print_error
 from autosched.cli.run import run
+from autosched.cli.status import BAD_INPUT, DONE, FAILED, INTERRUPTED
 from autosched.cli.suite import suite
 from autosched.cli.trial import trial
 from autosched.cli.tune import tune
@@ -25,8 +26,6 @@ from autosched.errors import AutoschedError, InvalidInput
 
 USAGE_ERRORS: type[Exception] = typer.BadParameter.__mro__[2]
 """What every error of usage is; typer keeps it under a private name, between its parameter errors and Exception."""
-
-DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 app = typer.Typer(
     name="autosched",

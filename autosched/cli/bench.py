@@ -9,6 +9,7 @@ import typer
 from autosched.cli import options
 from autosched.cli.output import ERR, OUT, print_json, ratio_text, table, time_text
 from autosched.cli.progress import ProgressView
+from autosched.cli.status import DONE
 
 
 def bench(
@@ -43,7 +44,7 @@ def bench(
     document = bench_document([case_document(r.name, r.comparison, r.threads) for r in results])
     if json:
         print_json(document)
-        return 0
+        return DONE
     rows = [
         (
             c.name,
@@ -57,7 +58,7 @@ def bench(
     OUT.print(table("", ("case", "ours", "default", *wanted, "ratio", "spread"), rows))
     if document.geomean is not None and len(document.cases) > 1:
         OUT.print(f"geometric mean of the ratios to the best peer: {document.geomean:.3f}")
-    return 0
+    return DONE
 
 
 def _seconds(us: float | None) -> float | None:

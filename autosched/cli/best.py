@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from autosched.cli import options
 from autosched.cli.output import OUT, print_json, table, time_text
+from autosched.cli.status import DONE
 
 
 def best(
@@ -35,10 +36,10 @@ def best(
     answers = ask(source, target=target, threads=threads, db=db)
     if json:
         print_json(BestDocuments(tasks=[document(a) for a in answers]))
-        return 0
+        return DONE
     rows = [
         (a.subject.name, a.match, time_text(a.median_seconds), a.trial_id or "-", a.reason)
         for a in answers
     ]
     OUT.print(table("", ("task", "match", "median", "trial", "reason"), rows))
-    return 0
+    return DONE

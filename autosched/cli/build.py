@@ -9,6 +9,7 @@ import typer
 
 from autosched.cli import options
 from autosched.cli.output import OUT
+from autosched.cli.status import DONE
 
 
 def build(
@@ -28,4 +29,4 @@ def build(
         found[kernel.match] = found.get(kernel.match, 0) + 1
     kinds = ", ".join(f"{n} {match}" for match, n in found.items())
     OUT.print(f"{output}: {len(manifest.kernels)} kernels ({kinds})", markup=False)
-    return 0
+    return DONE

@@ -12,6 +12,7 @@ import typer
 
 from autosched.cli import options
 from autosched.cli.output import OUT
+from autosched.cli.status import DONE
 
 db = typer.Typer(help="The database of results.", no_args_is_help=True)
 File = Annotated[Path, typer.Argument(metavar="FILE", help="JSON lines, one record a line.")]
@@ -23,7 +24,7 @@ def upgrade(db: options.Database = None) -> int:
     from autosched.db.upgrade import upgrade as run
 
     OUT.print(f"the schema is at version {run(db)}", markup=False)
-    return 0
+    return DONE
 
 
 @db.command()
@@ -36,10 +37,10 @@ def stats(db: options.Database = None, as_json: options.Json = False) -> int:
         found = run(store).to_json()
     if as_json:
         print(json.dumps(found, indent=2))
-        return 0
+        return DONE
     for name, value in found.items():
         OUT.print(f"{name:<16}{_text(value)}", markup=False)
-    return 0
+    return DONE
 
 
 @db.command("export")
@@ -50,7 +51,7 @@ def export(file: File, db: options.Database = None) -> int:
 
     with open_store(db) as store:
         OUT.print(f"{file}: {_text(export_file(store, file))}", markup=False)
-    return 0
+    return DONE
 
 
 @db.command("import")
@@ -61,7 +62,7 @@ def import_(file: File, db: options.Database = None) -> int:
 
     with open_store(db) as store:
         OUT.print(f"new: {_text(import_file(store, file))}", markup=False)
-    return 0
+    return DONE
 
 
 @db.command()
@@ -80,7 +81,7 @@ def prune(
         gone = run(store, datetime.now(UTC) - timedelta(days=days), dry_run=dry_run)
     verb = "would be forgotten" if dry_run else "forgotten"
     OUT.print(f"{gone.trials} trials and {gone.measurements} measurements {verb}")
-    return 0
+    return DONE
 
 
 def _text(value: object) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from autosched.cli import options
 from autosched.cli.output import OUT
+from autosched.cli.status import DONE, FAILED
 from autosched.errors import AutoschedError
 
 OPTIONAL = ("torch", "onnxruntime", "threadpoolctl")
@@ -34,7 +35,7 @@ def doctor(
             OUT.print(f"FAILED  {name}: {error}", markup=False)
     for package in OPTIONAL:
         OUT.print(f"{'ok     ' if _has(package) else 'absent '} {package} (optional)", markup=False)
-    return 0 if passed else 1
+    return DONE if passed else FAILED
 
 
 def _target(target: str, threads: int | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from autosched.cli import options
 from autosched.cli.output import OUT, print_json, table
+from autosched.cli.status import DONE
 
 
 def explain(source: options.Source, json: options.Json = False) -> int:
@@ -18,10 +19,10 @@ def explain(source: options.Source, json: options.Json = False) -> int:
         document = ExplainDocument(workloads=[], edges=[])
     if json:
         print_json(document)
-        return 0
+        return DONE
     if work.partition is None:
         OUT.print(f"{work.name}: single workloads, nothing to fuse", markup=False)
-        return 0
+        return DONE
     rows = [(w.name, str(w.weight), w.workload_key) for w in document.workloads]
     OUT.print(table("workloads", ("workload", "calls", "key"), rows))
     edges = [
@@ -29,7 +30,7 @@ def explain(source: options.Source, json: options.Json = False) -> int:
         for e in document.edges
     ]
     OUT.print(table("edges", ("edge", "fusion", "saved", "why"), edges))
-    return 0
+    return DONE
 
 
 def _size(n_bytes: int) -> str:

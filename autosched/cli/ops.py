@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from autosched.cli.output import OUT
+from autosched.cli.status import DONE
 
 
 def ops(
@@ -20,7 +21,7 @@ def ops(
 
     if schema:
         print(json.dumps(json_schema(), indent=2))
-        return 0
+        return DONE
     for name in operator_names():
         OUT.print(name)
-    return 0
+    return DONE

@@ -9,6 +9,7 @@ import typer
 
 from autosched.cli import options
 from autosched.cli.output import ERR
+from autosched.cli.status import DONE
 
 
 def run(
@@ -40,4 +41,4 @@ def run(
         f"{output}: {', '.join(f'{n} {a.dtype}{list(a.shape)}' for n, a in results.items())}",
         markup=False,
     )
-    return 0
+    return DONE

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from autosched.cli.output import OUT, table
+from autosched.cli.status import DONE
 
 suite = typer.Typer(help="The shipped suite of operator cases.", no_args_is_help=True)
 
@@ -28,4 +29,4 @@ def list_cases(
         for name in suite_names(pattern)
     ]
     OUT.print(table("", ("source", "arguments"), rows))
-    return 0
+    return DONE

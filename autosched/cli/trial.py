@@ -9,6 +9,7 @@ import typer
 
 from autosched.cli import options
 from autosched.cli.output import OUT, table, time_text
+from autosched.cli.status import DONE, FAILED
 
 if TYPE_CHECKING:
     from autosched.entry.trial import StoredTrial
@@ -38,11 +39,11 @@ def trial(
             found = replay(store, stored)
             seconds = found.timing.median_seconds if found.timing else None
             OUT.print(f"{found.outcome} {time_text(seconds)} {found.error}", markup=False)
-            return 0 if found.outcome is Outcome.OK else 1
+            return DONE if found.outcome is Outcome.OK else FAILED
         if source or nest:
-            return 0
+            return DONE
     _show(stored)
-    return 0
+    return DONE
 
 
 def _show(stored: StoredTrial) -> None:

@@ -10,6 +10,7 @@ import typer
 from autosched.cli import options
 from autosched.cli.output import ERR, OUT, print_json, ratio_text, share_text, table, time_text
 from autosched.cli.progress import ProgressView
+from autosched.cli.status import DONE, FAILED, INTERRUPTED
 from autosched.tuning.report import Report
 
 
@@ -50,8 +51,8 @@ def tune(
     else:
         print_report(report)
     if report.interrupted:
-        return 130
-    return 1 if report.failed_tasks else 0
+        return INTERRUPTED
+    return FAILED if report.failed_tasks else DONE
 
 
 def print_report(report: Report) -> None:

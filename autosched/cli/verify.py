@@ -9,6 +9,7 @@ import typer
 
 from autosched.cli import options
 from autosched.cli.output import OUT
+from autosched.cli.status import DONE, FAILED
 
 
 def verify(
@@ -54,4 +55,4 @@ def verify(
         f"error {worst.error:.3g}, limit {worst.limit:.3g}; kernels: {kernels}",
         markup=False,
     )
-    return 0 if report.passed else 1
+    return DONE if report.passed else FAILED
