@@ -1,7 +1,8 @@
 """Which candidates to measure next: populations over all live sketches, varied and ranked as arrays.
 
 In: the sketches of a task, the closed rounds, records of earlier jobs, a seed. Out: proposals. No I/O, and no state
-but the seed and the closed rounds: a policy that is built anew and told the same rounds proposes the same.
+but the seed and the closed rounds: a policy that is built anew and told the same rounds proposes the same. It must not
+know how candidates are built, timed or stored.
 
     space = Space(generate(workload, target), target)
     policy = make_policy("evolutionary", space, seed=1, task=0, history=store.history(target.isa))

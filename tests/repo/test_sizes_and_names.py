@@ -74,6 +74,23 @@ def test_module_begins_with_its_idea(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text())), "the first thing in a file says its idea"
 
 
+PACKAGES = sorted(
+    p
+    for root in SOURCE_ROOTS
+    for p in (ROOT / root).glob("__init__.py" if "/" in root else "*/__init__.py")
+    if p.parent.name != "testing"
+)
+"""Of the product, all but what tests share."""
+
+
+@pytest.mark.parametrize("path", PACKAGES, ids=relative)
+def test_package_says_what_comes_in_what_goes_out_and_what_it_must_not_know(path: Path) -> None:
+    said = " ".join((ast.get_docstring(ast.parse(path.read_text())) or "").split())
+    assert "In:" in said
+    assert "Out:" in said
+    assert "must not" in said.lower()
+
+
 def test_every_folder_of_sources_is_a_package() -> None:
     folders = {p.parent for p in SOURCES}
     assert not [relative(f) for f in folders if not (f / "__init__.py").exists()]
