@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from autosched.records.outcome import Outcome
-from autosched.records.record import Trial
+from autosched.records.record import Timing, Trial
 from autosched.search.ledger import is_shaken
 
 
@@ -73,7 +73,7 @@ DISTURBED_SHARE = 0.5
 
 def was_disturbed(trial: Trial) -> bool:
     """Whether a right kernel has no certain time because of other load."""
-    timing = trial.measurement.timing if trial.measurement is not None else None
+    timing = _timing(trial)
     return is_shaken(trial) and timing is not None and timing.contended_share >= DISTURBED_SHARE
 
 
@@ -86,6 +86,10 @@ def _stopped_early(trial: Trial) -> bool:
     return trial.measurement is not None and trial.measurement.early_stopped
 
 
+def _timing(trial: Trial) -> Timing | None:
+    return None if trial.measurement is None else trial.measurement.timing
+
+
 def _order(trial: Trial) -> tuple[float, int]:
-    timing = trial.measurement.timing if trial.measurement is not None else None
+    timing = _timing(trial)
     return (timing.median_seconds if timing is not None else math.inf), trial.number
