@@ -10,13 +10,19 @@ from autosched.cli.status import DONE
 def explain(source: options.Source, json: options.Json = False) -> int:
     """Show which operators share a kernel, and why the others do not."""
     from autosched.entry.work import work_of
-    from autosched.wire.explain import ExplainDocument, explain_document
+    from autosched.wire.explain import ExplainDocument, WorkloadDocument, explain_document
 
     work = work_of(source)
     if work.partition is not None:
         document = explain_document(work.partition)
     else:
-        document = ExplainDocument(workloads=[], edges=[])
+        single = [
+            WorkloadDocument(
+                name=s.name, workload_key=s.workload.key, weight=s.weight, calls=[[s.name]]
+            )
+            for s in work.subjects
+        ]
+        document = ExplainDocument(workloads=single, edges=[])
     if json:
         print_json(document)
         return DONE

@@ -44,16 +44,5 @@ def explain_document(partition: Partition) -> ExplainDocument:
             )
             for t in partition.tasks
         ],
-        edges=[
-            EdgeDocument(
-                tensor=e.tensor,
-                producer=e.producer,
-                consumer=e.consumer,
-                fused=e.fused,
-                fusion=e.fusion,
-                reason=e.reason,
-                saved_bytes=e.saved_bytes,
-            )
-            for e in partition.edges
-        ],
+        edges=[EdgeDocument.model_validate(e, from_attributes=True) for e in partition.edges],
     )

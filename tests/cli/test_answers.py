@@ -119,6 +119,16 @@ def test_the_operators_listed_are_those_of_the_schema(capsys: pytest.CaptureFixt
     assert {"Conv", "Range", "Size"} <= set(names)
 
 
+def test_single_workloads_are_explained_by_name_and_key(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run_command(["explain", "suite:GMM/*@1", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [w["name"] for w in document["workloads"]] == [f"GMM/{i}@1" for i in range(1, 5)]
+    assert len({w["workload_key"] for w in document["workloads"]}) == 4
+    assert document["edges"] == []
+
+
 def test_help_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["--help"]) == 0
     assert "tune" in capsys.readouterr().out
