@@ -1,6 +1,7 @@
 """Where the tensors of a plan live: most in memory of their own, the parts of a joined tensor inside of it.
 
-    k = join(a, b)   ->   a at k + 0, b at k + bytes of a; the join itself is no longer run
+    k = join(a, b)                       ->   a at k + 0, b at k + bytes of a; the join itself is no longer run
+    k = join(a, b), l = join(a, b, c)    ->   a, b, c in l; k at l + 0
 
 A join stays a call if one of its parts is not a call's result alone: handed in or out, a constant, joined elsewhere.
 """
@@ -41,15 +42,34 @@ def find_homes(plan: Plan, calls: Sequence[Call], outside: Set[str]) -> Homes:
     left: list[Call] = []
     for call in reversed(calls):
         members = [plan.root(n) for n in call.joins]
-        if not members or len({*members}) < len(members) or not {*members} <= made - parts.keys():
+        found = _joined(call.outputs[0], members, plan, parts) if made.issuperset(members) else {}
+        if found and made.issuperset(found):
+            parts.update(found)
+        else:
             left.append(call)
-            continue
-        home = parts.get(call.outputs[0], Home(call.outputs[0]))
-        at = home.offset_bytes
-        for name in members:
-            parts[name] = Home(home.tensor, at)
-            at += tensor_bytes(plan.types[name])
     return Homes(parts, tuple(reversed(left)))
+
+
+def _joined(
+    output: str, members: Sequence[str], plan: Plan, parts: Mapping[str, Home]
+) -> dict[str, Home]:
+    """The homes with which a join need not run: of its parts; of its result, where a later join holds the parts side by
+    side; none otherwise."""
+    sizes = [tensor_bytes(plan.types[n]) for n in members]
+    starts = [sum(sizes[:i]) for i in range(len(sizes))]
+    if not parts.keys() & {*members}:
+        base = parts.get(output, Home(output))
+        return _side_by_side(members, starts, base) if len({*members}) == len(members) else {}
+    base = parts.get(members[0], Home(output))
+    held = _side_by_side(members, starts, base).items() <= parts.items()
+    return {output: base} if held and output not in parts else {}
+
+
+def _side_by_side(members: Sequence[str], starts: Sequence[int], base: Home) -> dict[str, Home]:
+    return {
+        name: Home(base.tensor, base.offset_bytes + start)
+        for name, start in zip(members, starts, strict=True)
+    }
 
 
 def tensor_bytes(kind: TensorType) -> int:

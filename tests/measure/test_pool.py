@@ -88,6 +88,21 @@ def test_workers_that_went_to_sleep_wake_up(module: ctypes.CDLL, library: Path) 
     pool.close()
 
 
+def test_workers_that_slept_through_a_long_region_are_back_for_the_next(
+    module: ctypes.CDLL, library: Path
+) -> None:
+    """A region of one task is the caller's alone, and takes longer than others spin."""
+    pool = Pool(load_pool_library(library), 3)
+    y = np.zeros(100, np.int32)
+    count, slow = RegionSpec("count", 100, 0), RegionSpec("slow", 1, 0)
+    plan = Plan(module, [count, slow, count], [], [address(y)])
+    for _ in range(5):
+        pool.run(plan, scratch_table([0] * 3))
+    assert (y[1:] == 10).all()
+    assert y[0] == 1  # `slow` writes 0 there
+    pool.close()
+
+
 def test_others_take_over_the_share_of_a_slow_thread(module: ctypes.CDLL, library: Path) -> None:
     """The first task is long: what its thread would have done next is done by the other."""
     pool = Pool(load_pool_library(library), 2)

@@ -66,6 +66,14 @@ def test_a_join_whose_parts_are_not_its_own_stays(calls: tuple[Call, ...], left:
     assert len(find_homes(plan, plan.calls, {"x"}).calls) == left
 
 
+def test_a_join_of_what_a_later_one_holds_side_by_side_is_inside_of_it() -> None:
+    plan = plan_of(A, B, K, C, joins("l", "a", "b", "c"))
+    homes = find_homes(plan, plan.calls, {"x"})
+    assert homes.calls == (A, B, C)
+    assert homes.of("k") == homes.of("a") == Home("l")
+    assert find_homes(plan, plan.calls, {"x", "k"}).calls == (A, B, K, C)
+
+
 def test_a_view_is_joined_by_its_root() -> None:
     plan = plan_of(A, B, joins("k", "v", "b"), views={"v": "a"})
     assert find_homes(plan, plan.calls, {"x"}).of("a") == Home("k", 0)
@@ -109,13 +117,15 @@ def test_a_model_with_nested_joins_gives_what_the_reference_gives(tmp_path: Path
         node("Concat", "a b", "k", axis=1),
         node("Conv", "k w", "c", pads=[1] * 4),
         node("Concat", "k c", "y", axis=1),
+        node("Concat", "a b c", "i", axis=1),
+        node("MaxPool", "i", "t", kernel_shape=[3, 3]),
         node("Conv", "c z", "d"),
         node("Concat", "d x", "e", axis=1),
     ]
-    outputs = ("y", "e", "d")
+    outputs = ("y", "e", "d", "t")
     data = model_bytes(nodes, {"x": shape}, outputs, weights)
     work, setup = work_of(import_onnx(data)), set_up()
-    assert [c.joins for c in work.plan.calls].count(()) == 4
+    assert [c.joins for c in work.plan.calls].count(()) == 5
     build_chosen(work, defaults(work, setup.target), setup, tmp_path / "built")
     module = load_directory(tmp_path / "built")
     evaluator = ReferenceEvaluator(onnx.load_from_string(data))
