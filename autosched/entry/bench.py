@@ -59,7 +59,8 @@ def bench(
     listen: Listener = silent,
     on_case: Callable[[CaseResult], None] = lambda case: None,
 ) -> list[CaseResult]:
-    """One result a case of the suite or a model. InvalidInput: an unknown peer, or anything wrong with a source."""
+    """One result a case of the suite or a model. InvalidInput: an unknown peer, or anything wrong with a source. An
+    interrupt while a case is tuned keeps its trials and ends the whole comparison."""
     unknown = sorted(set(options.peers) - set(PEERS))
     if unknown:
         raise InvalidInput(f"peer {unknown[0]!r}: must be one of {', '.join(PEERS)}")
@@ -88,7 +89,7 @@ def expanded(sources: Sequence[str]) -> list[str]:
 def _case(source: str, options: BenchOptions, setup: Setup, listen: Listener) -> CaseResult:
     work = work_of(source)
     if options.trials:
-        tune(
+        report = tune(
             source,
             trials=options.trials,
             target=options.target,
@@ -97,6 +98,8 @@ def _case(source: str, options: BenchOptions, setup: Setup, listen: Listener) ->
             seed=options.seed,
             listen=listen,
         )
+        if report.interrupted:
+            raise KeyboardInterrupt
     with tempfile.TemporaryDirectory(prefix="autosched-bench-") as name:
         folder = Path(name)
         with open_store(options.db) as store:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from autosched.bench.contender import Contender, Turn
 from autosched.bench.form import FORMS
 from autosched.bench.rounds import compare, play
 from autosched.bench.subject import CaseSubject
-from autosched.entry.bench import expanded
+from autosched.entry.bench import BenchOptions, CaseResult, bench, expanded
 from autosched.measure.runner import default_cpus
 from autosched.ops.suite_kinds import KINDS
+from autosched.tuning.events import Event, TrialFinished
 
 
 def test_every_kind_of_the_suite_has_a_form() -> None:
@@ -58,3 +61,15 @@ def test_globs_become_cases_each_once() -> None:
         "suite:GMM/1@16",
         "onnx:light_squeezenet",
     ]
+
+
+def test_an_interrupt_while_tuning_ends_the_comparison(tmp_path: Path) -> None:
+    def interrupt(event: Event) -> None:
+        if isinstance(event, TrialFinished):
+            raise KeyboardInterrupt
+
+    done: list[CaseResult] = []
+    options = BenchOptions(peers=("numpy",), trials=1, db=str(tmp_path / "bench.db"))
+    with pytest.raises(KeyboardInterrupt):
+        bench(["suite:NRM/1@1", "suite:SFM/1@1"], options, listen=interrupt, on_case=done.append)
+    assert done == []
