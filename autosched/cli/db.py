@@ -15,6 +15,9 @@ from autosched.cli.output import OUT
 from autosched.cli.status import DONE
 
 db = typer.Typer(help="The database of results.", no_args_is_help=True)
+MOST_DAYS = 36_500
+"""A hundred years: nothing is older, and dates end somewhere."""
+
 File = Annotated[Path, typer.Argument(metavar="FILE", help="JSON lines, one record a line.")]
 
 
@@ -68,7 +71,10 @@ def import_(file: File, db: options.Database = None) -> int:
 @db.command()
 def prune(
     days: Annotated[
-        int, typer.Option("--days", min=0, help="Forget trials closed longer ago than this.")
+        int,
+        typer.Option(
+            "--days", min=0, max=MOST_DAYS, help="Forget trials closed longer ago than this."
+        ),
     ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
     db: options.Database = None,

@@ -32,6 +32,9 @@ from autosched.tuning.task import Task
 
 POLICY = "evolutionary"
 
+MOST_TRIALS = (1 << 31) - 1
+"""As many as the numbers of trials in a database go."""
+
 CHECK_STREAM = 1 << 31
 """Rounds are numbered from 0; no search draws from this stream."""
 
@@ -65,8 +68,8 @@ def tune(
     search, keeps what is done and returns a report that says so. `journal`: a file to which the runner logs what it
     ran. InvalidInput: anything wrong with the arguments.
     """
-    if trials < 1:
-        raise InvalidInput(f"trials {trials}: must be at least 1")
+    if not 1 <= trials <= MOST_TRIALS:
+        raise InvalidInput(f"trials {trials}: must be at least 1 and at most {MOST_TRIALS}")
     if seed < 0:
         raise InvalidInput(f"seed {seed}: must be at least 0")
     setup = set_up(target, threads, compiler)
