@@ -171,7 +171,7 @@ def _read_packed(module: Module, directory: Path) -> None:
 
 def _packed_files(module: Module, directory: Path) -> Iterator[tuple[Path, Array]]:
     """Every packed constant of a module with its file."""
-    for i, call in enumerate(module.packed):
+    for i, call in module.packed.items():
         for j, array in enumerate(call):
             yield directory / "packed" / f"{i}.{j}.npy", array
 

@@ -47,8 +47,9 @@ class Module:
             machine.run(self._program.prepare)
 
     @property
-    def packed(self) -> list[list[Array]]:
-        """The packed constants of each call that has a kernel, as bytes that share memory with the module."""
+    def packed(self) -> dict[int, list[Array]]:
+        """The packed constants of each call that is run, by its number in the plan, as bytes that share memory with
+        the module."""
         return self._program.packed
 
     def __call__(self, /, *arrays: Any, **named: Any) -> dict[str, Array]:

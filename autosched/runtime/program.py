@@ -64,15 +64,17 @@ class Program:
             table[index] = place + offset
 
     @property
-    def packed(self) -> list[list[Array]]:
-        """The packed constants of each call as bytes; they share memory with the program."""
-        return [
-            [
+    def packed(self) -> dict[int, list[Array]]:
+        """The packed constants of each call that is run, by its number in the plan, as bytes that share memory with
+        the program."""
+        numbers = {call.outputs: i for i, call in enumerate(self._plan.calls)}
+        return {
+            numbers[step.call.outputs]: [
                 self._memory.data(("packed", number, i))
                 for i in range(len(step.loaded.kernel.packed))
             ]
             for number, step in enumerate(self._steps)
-        ]
+        }
 
     def _lifetimes(self) -> Iterator[tuple[Key, Lifetime]]:
         """Every buffer of the block by name: tensors from their call to their last reader, workspaces during their
