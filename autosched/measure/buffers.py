@@ -44,10 +44,10 @@ class GuardedBuffer:
         self.n_bytes = n_bytes
         room = max(1, n_bytes + placement.shift_bytes + align)
         self._inner = -(-room // PAGE) * PAGE
-        self._base = linux.map_pages(self._inner + 2 * PAGE, at_once=True)
-        self._start = self._base + PAGE
-        linux.protect(self._base, PAGE, 0)
-        linux.protect(self._start + self._inner, PAGE, 0)
+        self._map()
+        end = self._start + self._inner
+        linux.protect(self._base, self._start - self._base, 0)
+        linux.protect(end, self._base + self._mapped - end, 0)
         if placement.side == "start":
             self.address = self._start + placement.shift_bytes
         else:
@@ -73,7 +73,18 @@ class GuardedBuffer:
         return all(bool((self._slack(before=b) == PATTERN).all()) for b in (True, False))
 
     def free(self) -> None:
-        linux.unmap_pages(self._base, self._inner + 2 * PAGE)
+        linux.unmap_pages(self._base, self._mapped)
+
+    def _map(self) -> None:
+        """Pages of our own with at least one more before and behind. Making small pages costs more than a kernel's run, so a
+        large buffer starts where a huge page can."""
+        is_large = self._inner >= HUGE_PAGE
+        self._mapped = self._inner + 2 * PAGE + (HUGE_PAGE if is_large else 0)
+        self._base = linux.map_pages(self._mapped, at_once=not is_large)
+        self._start = self._base + PAGE
+        if is_large:
+            self._start = -(-self._start // HUGE_PAGE) * HUGE_PAGE
+            linux.advise_huge_pages(self._start, self._inner)
 
     def _slack(self, *, before: bool) -> Bytes:
         if before:

@@ -71,7 +71,7 @@ class TimingPolicy:
     min_samples: int = 5
     max_samples: int = 200
     sample_seconds: float = 0.002
-    cap_seconds: float = 0.05
+    cap_seconds: float = 0.04
     deadline_seconds: float = 20.0
 
 

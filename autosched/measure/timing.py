@@ -19,15 +19,16 @@ SWITCH_SECONDS = 25e-6
 TOLERABLE_SHARE = 0.05
 """If the wait for a quiet machine was in vain, samples disturbed by less than this are better than none."""
 
-PRECISION = 0.005
+PRECISION = 0.01
 PRECISION_PER_GAP = 0.1
 WORST_PRECISION = 0.05
 """How well a median is to be known, relatively: to PRECISION where it is near the fastest known, and to a tenth of its
 distance from that where it is slower, since nobody will choose it."""
 
-FAR_GAP = 0.3
+FAR_GAP = 0.1
 FAR_SAMPLES = 3
-"""Of a candidate slower than the fastest by more than FAR_GAP this many samples can be enough."""
+"""Of a candidate slower than the fastest by more than FAR_GAP this many samples can be enough, hardly disturbed ones
+among them."""
 
 PROBE_RATIO = 2.0
 QUIET_SECONDS = 1.5
@@ -68,7 +69,7 @@ class TimingRule:
     min_samples: int = 5
     max_samples: int = 200
     sample_seconds: float = 0.002
-    cap_seconds: float = 0.05
+    cap_seconds: float = 0.04
     quiet_seconds: float = QUIET_SECONDS
 
 
@@ -100,23 +101,32 @@ class Series:
 
     def summary(self) -> tuple[float, float, int]:
         """Median, interquartile range and number of the usable samples, or of all if there is none."""
-        values = self.usable or self.dropped
-        if len(values) < 2:
-            return values[0], 0.0, len(values)
-        low, _, high = quantiles(values, n=4, method="inclusive")
-        return median(values), high - low, len(values)
+        return _summary(self.usable or self.dropped)
 
     def is_stable(self, min_samples: int, best_seconds: float | None = None) -> bool:
         """Whether the median is known well enough: its standard error is 0.93 of the interquartile range over the
         root of the count, for a normal distribution."""
-        if len(self.kept) < 2:
+        gap = 0.0 if best_seconds is None else self._gap(best_seconds)
+        is_far = gap > FAR_GAP
+        values = self.tolerable if is_far else self.kept
+        if len(values) < max(2, min(FAR_SAMPLES, min_samples) if is_far else min_samples):
             return False
-        middle, spread, n = self.summary()
-        gap = 0.0 if best_seconds is None else max(0.0, middle / best_seconds - 1)
-        if n < (min(FAR_SAMPLES, min_samples) if gap > FAR_GAP else min_samples):
-            return False
+        middle, spread, n = _summary(values)
         wanted = min(max(PRECISION, PRECISION_PER_GAP * gap), WORST_PRECISION)
         return 0.93 * spread / math.sqrt(n) <= wanted * middle
+
+    def _gap(self, best_seconds: float) -> float:
+        """How much slower than the fastest known, relatively, as far as is known."""
+        values = self.tolerable or self.kept
+        return max(0.0, median(values) / best_seconds - 1) if values else 0.0
+
+
+def _summary(values: list[float]) -> tuple[float, float, int]:
+    """Median, interquartile range and number."""
+    if len(values) < 2:
+        return values[0], 0.0, len(values)
+    low, _, high = quantiles(values, n=4, method="inclusive")
+    return median(values), high - low, len(values)
 
 
 Verdict = Literal["more", "done", "gave_up", "no_quiet"]
