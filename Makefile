@@ -21,7 +21,7 @@ demo: environment
 	$(BIN)/autosched verify $(DEMO_MODEL) --random-weights 0 --db $(DEMO_DB)
 
 test: lint
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not bench and not cuda"
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not bench and not campaign and not cuda"
 
 lint: environment
 	$(BIN)/ruff check .
