@@ -32,14 +32,16 @@ def _without(at: tuple[Int, ...], axis: int) -> tuple[Int, ...]:
 
 
 def softmax(x: Tensor, axis: int) -> Tensor:
-    """exp(x - max) / sum(exp(x - max)) along `axis`."""
+    """exp(x - max) * (1 / sum(exp(x - max))) along `axis`: one division a row, and the sum is at least 1."""
     top = reduced(x, axis, "max", "top")
     axes = dict(zip(axis_names(len(x.shape)), x.shape, strict=True))
     (powers,) = compute(
         "powers", dict(axes), lambda *at: call("exp", x[at] - top[_without(at, axis)])
     )
     total = reduced(powers, axis, "sum", "total")
-    (y,) = compute("softmax", dict(axes), lambda *at: powers[at] / total[_without(at, axis)])
+    (y,) = compute(
+        "softmax", dict(axes), lambda *at: powers[at] * (1.0 / total[_without(at, axis)])
+    )
     return y
 
 

@@ -207,6 +207,8 @@ def _template(name: str, dtype: str, width: int) -> Template:
         return Template(f"static inline $V $V_splat($E x) {{ return ($V){{{lanes}}}; }}\n")
     if name == "select":
         return _select(dtype, width)
+    if name in EXTREMA and (ELEMENTS[dtype].letter, width) in EXTREMUM_SUFFIXES:
+        return Template(_extremum(name, dtype, width), ("select",))
     if name in ("low", "high"):
         return Template(_half(name, dtype, width))
     if name == "every_second":
@@ -238,6 +240,41 @@ def _select(dtype: str, width: int) -> Template:
     macro, builtin = blend
     fast = f"  return ($V)__builtin_ia32_{builtin}(y, x, ($V)m);\n"
     return Template(f"{head}#if defined({macro})\n{fast}#else\n{plain}#endif\n}}\n")
+
+
+EXTREMUM_SUFFIXES = {
+    ("f", 4): ("__SSE__", "ps"),
+    ("f", 8): ("__AVX__", "ps256"),
+    ("d", 2): ("__SSE2__", "pd"),
+    ("d", 4): ("__AVX__", "pd256"),
+}
+"""Where one vector of this kind has instructions for extrema: (macro that tells, suffix of the builtin). Such an
+instruction gives its second operand where either is NaN."""
+
+EXTREMA = {
+    "at_least": ("x < y", "  return ($V)__builtin_ia32_max{}(y, x);\n", "y, x"),
+    "at_most": ("x > y", "  return ($V)__builtin_ia32_min{}(y, x);\n", "y, x"),
+    "max": (
+        "(x > y) | (x != x)",
+        "  return $V_select(x != x, x, ($V)__builtin_ia32_max{}(x, y));\n",
+        "x, y",
+    ),
+    "min": (
+        "(x < y) | (x != x)",
+        "  return $V_select(x != x, x, ($V)__builtin_ia32_min{}(x, y));\n",
+        "x, y",
+    ),
+}
+"""Condition, text with the instruction, and what is selected without it."""
+
+
+def _extremum(name: str, dtype: str, width: int) -> str:
+    macro, suffix = EXTREMUM_SUFFIXES[ELEMENTS[dtype].letter, width]
+    condition, fast, chosen = EXTREMA[name]
+    return (
+        f"static inline $V $V_{name}($V x, $V y) {{\n#if defined({macro})\n{fast.format(suffix)}#else\n"
+        f"  return $V_select({condition}, {chosen});\n#endif\n}}\n"
+    )
 
 
 def _half(name: str, dtype: str, width: int) -> str:

@@ -41,17 +41,15 @@ LOG_ERFC = (0.0001692051300778985, -1.1294883489608765, -0.6334008574485779, -0.
             -2.0828618289669976e-05)  # fmt: skip
 
 _EXP = f"""\
-/* n = round(x / ln 2), r = x - n ln 2; e^x = 2^n (1 + r + r^2 P(r)), scaled in two steps so that the ends come right. */
+/* n = round(x / ln 2), r = x - n ln 2; e^x = 2^n (1 + r + r^2 P(r)), n added to the exponent's bits. 0 from the least
+   normal number down, infinite from the largest up; x * inf keeps NaN. */
 static inline $V $V_exp($V x) {{
-  x = $V_select(x > $X(89.0f), $X(89.0f), x);
-  x = $V_select(x < $X(-104.0f), $X(-104.0f), x);
   const $V shifted = x * $X(1.44269504f) + $X(12582912.0f);
   const $V n = shifted - $X(12582912.0f);
   const $V r = (x - n * $X(0.693145752f)) - n * $X(1.42860677e-06f);
   const $V p = ({horner("r", EXP)} * r) * r + r + $X(1.0f);
-  const $I k = ($I)shifted - 0x4b400000;
-  const $I half = k >> 1;
-  return p * ($V)((half + 127) << 23) * ($V)((k - half + 127) << 23);
+  const $I y = (($I)p + (($I)shifted << 23)) & (x > $X(-87.3365479f));
+  return $V_select(x < $X(88.7228394f), ($V)y, x * $X(__builtin_inff()));
 }}
 """
 
