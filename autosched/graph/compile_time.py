@@ -44,7 +44,11 @@ def _range(node: Node, types: Types, values: Values, limits: ImportLimits) -> Ar
     start, stop, step = (_scalar(node, i, values) for i in range(3))
     if step == 0:
         raise InvalidInput(f"{describe(node)}: delta is 0; it must not be")
-    count = max(0, int(np.ceil((stop - start) / step)))
+    with np.errstate(all="ignore"):
+        steps = np.ceil((stop - start) / step)
+    if not np.isfinite(steps):
+        raise InvalidInput(f"{describe(node)}: {start} to {stop} by {step} has no finite length")
+    count = max(0, int(steps))
     check_size(node.outputs[0], TensorType((count,), start.dtype.name), limits)
     return (start + np.arange(count, dtype=start.dtype) * step).astype(start.dtype)
 

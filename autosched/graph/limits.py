@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 
 import psutil
 
 from autosched.errors import InvalidInput
 from autosched.graph.graph import TensorType
+from autosched.te.dtype import n_bytes
 
 MAX_DIMENSION = (1 << 63) - 1
 
@@ -52,4 +54,8 @@ def check_size(tensor: str, kind: TensorType, limits: ImportLimits) -> None:
         raise InvalidInput(
             f"tensor {tensor!r} is {kind}, {kind.n_bytes} bytes: "
             f"more than the {limits.tensor_bytes} bytes of memory allowed"
+        )
+    if prod(extent or 1 for extent in kind.shape) * n_bytes(kind.dtype) > MAX_DIMENSION:
+        raise InvalidInput(
+            f"tensor {tensor!r} is {kind}: the product of its sizes other than 0 is too large"
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, prod, sqrt
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -60,10 +61,10 @@ class _Required:
 REQUIRED = _Required()
 
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
-    "int": int,
+    "int": lambda v: index(v.item() if isinstance(v, np.ndarray) else v),
     "float": lambda v: float(np.float32(np.asarray(v).reshape(()))),
     "string": lambda v: v.decode() if isinstance(v, bytes) else str(v),
-    "ints": lambda v: tuple(int(x) for x in np.asarray(v).reshape(-1)),
+    "ints": lambda v: tuple(index(x) for x in np.asarray(v).reshape(-1).tolist()),
     "number": lambda v: np.asarray(v).reshape(-1)[0].item(),
     "tensor": np.asarray,
 }

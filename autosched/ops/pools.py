@@ -193,6 +193,7 @@ def _pool_samples(random: np.random.Generator) -> tuple[Sample, ...]:
         Sample("asymmetric", (x,), {"kernel_shape": [3, 2], "pads": [0, 1, 2, 0]}),
         Sample("ceil", (x,), {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}),
         Sample("ceil padded", (x,), {"kernel_shape": [3, 3], "strides": [3, 2], "pads": [1, 1, 1, 1], "ceil_mode": 1}),
+        Sample("ceil, window beyond the padding", (line,), {"kernel_shape": [14], "strides": [4], "pads": [1, 1], "ceil_mode": 1}),
         Sample("same", (x,), {"kernel_shape": [3, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"}),
         Sample("one dimension", (line,), {"kernel_shape": [4], "strides": [3]}),
         Sample("three dimensions", (cube,), {"kernel_shape": [2, 2, 2], "pads": [1, 0, 1, 0, 1, 0]}),

@@ -47,8 +47,6 @@ class Windows:
     def _positions(self, d: int, extent: int, ceil_mode: bool) -> int:
         span = self.dilation[d] * (self.kernel[d] - 1) + 1
         free = extent + self.before[d] + self.after[d] - span
-        if free < 0:
-            return 0
         positions = (-(-free // self.stride[d]) if ceil_mode else free // self.stride[d]) + 1
         starts_in_padding = (positions - 1) * self.stride[d] >= extent + self.before[d]
         return positions - 1 if ceil_mode and starts_in_padding else positions

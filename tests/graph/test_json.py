@@ -91,6 +91,10 @@ BROKEN: dict[str, tuple[Any, list[str]]] = {
         {"constants": [{"name": "w", "dtype": "int8", "shape": [1], "fill": 300}]},
         ["'w'", "300"],
     ),
+    "fill beyond every float": (
+        {"constants": [{"name": "w", "dtype": "float32", "shape": [1], "fill": 10**400}]},
+        ["'w'", "too large for float32"],
+    ),
     "absurd": (
         {"constants": [{"name": "w", "dtype": "int8", "shape": [1 << 40, 1 << 40], "fill": 1}]},
         ["'w'", "memory"],

@@ -112,7 +112,7 @@ def test_initializers_must_fill_their_shape() -> None:
         model_bytes([RELU], {"x": [2]}, ["y"], {"w": np.zeros(2, np.float32)})
     )
     model.graph.initializer[0].dims[0] = 1 << 30
-    refused(model.SerializeToString(), "'w'", "holds 2")
+    refused(model.SerializeToString(), "'w'", "holds 8 bytes")
     model.graph.initializer[0].dims[0] = 1 << 50
     refused(model.SerializeToString(), "'w'", "memory")
 
@@ -159,6 +159,13 @@ def test_shapes_computed_from_shapes() -> None:
     graph = import_onnx(model_bytes(nodes, {"x": [2, 3, 4]}, ["y"], constants))
     assert [n.op for n in graph.nodes] == ["Reshape"]
     assert graph.types["y"].shape == (2, 12)
+
+
+@pytest.mark.parametrize("limit", [np.nan, np.inf])
+def test_a_range_without_end_is_refused(limit: float) -> None:
+    bounds = {n: np.float32(v) for n, v in (("start", 0), ("limit", limit), ("delta", 1))}
+    node = helper.make_node("Range", list(bounds), ["y"], name="r")
+    refused(model_bytes([node], {}, ["y"], bounds), "'r' (Range)", "no finite length")
 
 
 def test_a_shape_computed_from_data_is_refused() -> None:

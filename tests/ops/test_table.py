@@ -116,6 +116,8 @@ BAD: list[tuple[str, tuple[tuple[int, ...], ...], dict[str, Any], str]] = [
     ("Reshape", ((2, 3),), {"shape": [4, 2]}, "does not fit 6 elements"),
     ("Transpose", ((2, 3),), {"perm": [0, 0]}, "no permutation"),
     ("Softmax", ((2, 3),), {"axis": 2}, "axis 2 is out of range"),
+    ("Softmax", ((2, 3),), {"axis": 0.5}, "axis is 0.5, not of kind int"),
+    ("Reshape", ((2, 3),), {"shape": [3.0, 2.0]}, "not of kind ints"),
     ("Concat", ((2, 3), (3, 4)), {"axis": 1}, "differ in more than axis"),
     ("Squeeze", ((2, 3),), {"axes": [0]}, "extent 2, not 1"),
     ("BatchNormalization", ((2, 3), (3,), (3,), (4,), (3,)), {}, "has to have shape"),

@@ -133,8 +133,11 @@ def _array(value: ValueDocument, name: str, limits: ImportLimits) -> Array:
 def _filled(value: ValueDocument, name: str) -> Array:
     dtype = numpy_dtype(value.dtype)
     fill = np.asarray(value.fill)
-    with np.errstate(all="ignore"):
-        stored = fill.astype(dtype)
+    try:
+        with np.errstate(all="ignore"):
+            stored = fill.astype(dtype)
+    except OverflowError:
+        raise InvalidInput(f"constant {name!r}: fill is too large for {value.dtype}") from None
     if value.dtype.startswith(("int", "uint", "bool")) and stored != fill:
         raise InvalidInput(f"constant {name!r}: fill {value.fill} is no {value.dtype}")
     return stored

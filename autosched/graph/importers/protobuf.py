@@ -15,7 +15,6 @@ from onnx import TensorProto, numpy_helper
 from autosched.errors import InvalidInput
 from autosched.graph.graph import Array, TensorType
 from autosched.graph.limits import DEFAULT_LIMITS, ImportLimits, check_size
-from autosched.te.dtype import n_bytes
 
 DTYPE_OF_ELEMENT: Mapping[int, str] = {
     TensorProto.FLOAT: "float32",
@@ -66,11 +65,9 @@ def read_tensor(tensor: TensorProto, name: str, limits: ImportLimits) -> Array:
         raise InvalidInput(f"{owner} keeps its data in another file: external data is refused")
     kind = TensorType(tuple(int(d) for d in tensor.dims), dtype_of(tensor.data_type, owner))
     check_size(name, kind, limits)
-    stored = _stored_elements(tensor, kind.dtype)
-    if stored != kind.elements:
-        raise InvalidInput(
-            f"{owner} is {kind}, {kind.elements} elements, but holds {stored}: truncated or damaged"
-        )
+    wanted, stored = _wanted_and_stored(tensor, kind)
+    if stored != wanted:
+        raise InvalidInput(f"{owner} is {kind}, {wanted}, but holds {stored}: truncated or damaged")
     try:
         array = numpy_helper.to_array(tensor)
     except (ValueError, TypeError) as error:
@@ -78,10 +75,11 @@ def read_tensor(tensor: TensorProto, name: str, limits: ImportLimits) -> Array:
     return np.ascontiguousarray(array).reshape(kind.shape)
 
 
-def _stored_elements(tensor: TensorProto, dtype: str) -> int:
-    """How many elements the message really holds, whatever its shape claims."""
+def _wanted_and_stored(tensor: TensorProto, kind: TensorType) -> tuple[str, str]:
+    """How much data the shape claims and how much the message really holds, in bytes or, where it is not stored as
+    bytes, in elements."""
     if tensor.HasField("raw_data"):
-        whole, rest = divmod(len(tensor.raw_data), n_bytes(dtype))
-        return whole if rest == 0 else -1
+        return f"{kind.n_bytes} bytes", f"{len(tensor.raw_data)} bytes"
     fields = {"float32": "float_data", "float64": "double_data", "int64": "int64_data"}
-    return len(getattr(tensor, fields.get(dtype, "int32_data")))
+    stored = len(getattr(tensor, fields.get(kind.dtype, "int32_data")))
+    return f"{kind.elements} elements", f"{stored} elements"
