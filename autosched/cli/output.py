@@ -9,9 +9,12 @@ from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Table
 
+from autosched.cli.streams import open_closed_streams
+
 FILE_WIDTH = 160
 """Columns of a table that is written to a file or a pipe."""
 
+open_closed_streams()
 OUT = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else FILE_WIDTH)
 ERR = Console(stderr=True, highlight=False, soft_wrap=True)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -134,3 +136,10 @@ def test_single_workloads_are_explained_by_name_and_key(
 def test_help_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["--help"]) == 0
     assert "tune" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
+def test_closed_streams_end_no_command(closed: tuple[int, ...]) -> None:
+    redirections = " ".join(f"{number}>&-" for number in closed)
+    command = f'exec "$0" -m autosched ops {redirections}'
+    assert subprocess.run(["sh", "-c", command, sys.executable], check=False).returncode == 0
