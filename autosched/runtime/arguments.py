@@ -62,7 +62,12 @@ def as_array(value: Any) -> Array:
 def _input(name: str, kind: TensorType, given: Mapping[str, Any]) -> Array:
     if name not in given:
         raise InvalidInput(f"input {name!r} ({kind}) is missing")
-    array = as_array(given[name])
+    try:
+        array = as_array(given[name])
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"input {name!r} ({kind}) cannot be read as an array: {error}"
+        ) from error
     _check_kind(f"input {name!r}", kind, array)
     if array.flags.c_contiguous and array.flags.aligned:
         return array

@@ -78,16 +78,25 @@ def write_directory(build: Build, directory: Path) -> Manifest:
 
 
 def load_directory(directory: Path, threads: int | None = None) -> Module:
-    """The module of a built directory. InvalidInput: no such directory, not one of ours, or built for a machine whose
-    code this one cannot run, with the fields that differ."""
+    """The module of a built directory. InvalidInput: no such directory, not one of ours, one that lost files or parts
+    of them, or built for a machine whose code this one cannot run, with the fields that differ."""
     manifest = read_manifest(directory)
     built_for = Target(**{**manifest.target, "features": tuple(manifest.target["features"])})
     n_threads = built_for.threads if threads is None else threads
     found = obstacles(built_for, detect_target())
     if found:
         raise InvalidInput(f"{directory} was built for another machine: {'; '.join(found)}")
+    if n_threads < 1:
+        raise InvalidInput(f"threads {n_threads}: must be at least 1")
+    try:
+        return _module(directory, manifest, n_threads)
+    except (OSError, ValueError, EOFError) as error:
+        raise InvalidInput(f"{directory} is incomplete or damaged: {error}") from error
+
+
+def _module(directory: Path, manifest: Manifest, threads: int) -> Module:
     kernels = {e.workload_key: _load_kernel(e, directory) for e in manifest.kernels}
-    machine = Machine(directory / POOL, n_threads, list(kernels.values()))
+    machine = Machine(directory / POOL, threads, list(kernels.values()))
     plan = plan_of(manifest, _read_constants(manifest, directory))
     inputs_packed = manifest.weights_are_inputs
     module = Module(plan, kernels, machine, weights_are_inputs=inputs_packed, packed=True)

@@ -46,19 +46,28 @@ class LoadedKernel:
 
 
 class Machine:
-    """A pool of threads with scratch memory enough for any of `kernels`. The threads end with the object."""
+    """A pool of threads with scratch memory enough for any of `kernels`. The threads end with the object; a process
+    forked from this one starts its own."""
 
     def __init__(self, pool_library: Path, threads: int, kernels: Sequence[LoadedKernel]) -> None:
         n_bytes = max((k.scratch_bytes for k in kernels), default=0)
-        self._pool = Pool(load_pool_library(pool_library), threads)
+        self._library = load_pool_library(pool_library)
         self._scratch = Slab([n_bytes] * threads)
         self._table = scratch_table(self._scratch.addresses)
-        ending = weakref.finalize(self, _close, self._pool, os.getpid())
-        ending.atexit = False
+        self._start(threads)
 
     def run(self, regions: Regions) -> None:
         """Every region in order, each on all threads. Callers from several threads take turns."""
+        if os.getpid() != self._process:
+            self._start(self._pool.threads)
         self._pool.run(regions, self._table)
+
+    def _start(self, threads: int) -> None:
+        """A fork takes over no threads: it would wait for those of its parent for ever."""
+        self._process = os.getpid()
+        self._pool = Pool(self._library, threads)
+        ending = weakref.finalize(self, _close, self._pool, self._process)
+        ending.atexit = False
 
 
 def _close(pool: Pool, process: int) -> None:

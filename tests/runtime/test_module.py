@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -166,6 +168,16 @@ def test_callers_from_several_threads_get_their_own_results(module: Module) -> N
             assert all(np.array_equal(outputs[n], alone[n]) for n in OUTPUTS)
 
 
+def test_a_forked_process_runs_it_with_threads_of_its_own(module: Module) -> None:
+    x = image(7)
+    assert_right(module(x), x)
+    child = multiprocessing.get_context("fork").Process(target=lambda: assert_right(module(x), x))
+    child.start()
+    child.join(timeout=60)
+    child.kill()
+    assert child.exitcode == 0
+
+
 def test_outputs_are_written_to_arrays_of_the_callers(module: Module) -> None:
     out = {n: np.full_like(a, np.nan) for n, a in expected(image(4)).items() if n != "k"}
     outputs = module.into(out, image(4))
@@ -254,6 +266,33 @@ def test_a_directory_built_anew_is_loaded_anew(tmp_path: Path, setup: Setup) -> 
     ):
         module = small([node_], (5, 6), tmp_path / "built", setup)
         assert np.array_equal(module(x)["y"], wanted)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\x7fELF"])
+@pytest.mark.parametrize("lost", ["pool.so", "kernels/*.so", "packed/*.npy"])
+def test_a_directory_that_lost_a_file_is_refused(
+    lost: str, content: bytes | None, tmp_path: Path, work: Work, chosen: list[Chosen], setup: Setup
+) -> None:
+    build_chosen(work, chosen, setup, tmp_path / "built")
+    moved = shutil.copytree(tmp_path / "built", tmp_path / "moved")
+    for path in moved.glob(lost):
+        path.unlink()
+        if content is not None:
+            path.write_bytes(content)
+    with pytest.raises(InvalidInput, match="incomplete or damaged"):
+        load_directory(moved)
+
+
+class Unreadable:
+    """An array of a library that does not hand it out."""
+
+    def __dlpack__(self) -> object:
+        raise BufferError("no")
+
+
+def test_an_input_that_is_not_handed_out_is_named(module: Module) -> None:
+    with pytest.raises(InvalidInput, match=r"input 'x' .* cannot be read as an array: no"):
+        module(Unreadable())
 
 
 def test_empty_tensors_need_no_kernel(tmp_path: Path, setup: Setup) -> None:
