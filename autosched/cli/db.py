@@ -36,7 +36,7 @@ def stats(db: options.Database = None, as_json: options.Json = False) -> int:
     from autosched.db.stats import stats as run
     from autosched.db.store import open_store
 
-    with open_store(db) as store:
+    with open_store(db, must_exist=True) as store:
         found = run(store).to_json()
     if as_json:
         print(json.dumps(found, indent=2))
@@ -52,7 +52,7 @@ def export(file: File, db: options.Database = None) -> int:
     from autosched.db.exporting import export_file
     from autosched.db.store import open_store
 
-    with open_store(db) as store:
+    with open_store(db, must_exist=True) as store:
         OUT.print(f"{file}: {_text(export_file(store, file))}", markup=False)
     return DONE
 
@@ -83,7 +83,7 @@ def prune(
     from autosched.db.prune import prune as run
     from autosched.db.store import open_store
 
-    with open_store(db) as store:
+    with open_store(db, must_exist=True) as store:
         gone = run(store, datetime.now(UTC) - timedelta(days=days), dry_run=dry_run)
     verb = "would be forgotten" if dry_run else "forgotten"
     OUT.print(f"{gone.trials} trials and {gone.measurements} measurements {verb}")

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autosched.cli import options
-from autosched.cli.output import OUT, table, time_text
+from autosched.cli.output import OUT, counted, table, time_text
 from autosched.cli.status import DONE, FAILED
 
 if TYPE_CHECKING:
     from autosched.entry.trial import StoredTrial
+    from autosched.records.record import Measurement
 
 
 def trial(
-    trial_id: Annotated[str, typer.Argument(metavar="ID", help="As tables and --json show it.")],
+    trial_id: Annotated[str, typer.Argument(metavar="ID", help="As `best` and --json show it.")],
     source: Annotated[bool, typer.Option("--source", help="Print the generated text.")] = False,
     nest: Annotated[bool, typer.Option("--nest", help="Print the loop program.")] = False,
     run: Annotated[
@@ -29,7 +30,7 @@ def trial(
     from autosched.entry.trial import find_trial, kernel_of, nest_of, replay
     from autosched.records.outcome import Outcome
 
-    with open_store(db) as store:
+    with open_store(db, must_exist=True) as store:
         stored = find_trial(store, trial_id)
         if source:
             print(kernel_of(stored).source)
@@ -37,13 +38,25 @@ def trial(
             print(nest_of(stored), end="")
         if run:
             found = replay(store, stored)
-            seconds = found.timing.median_seconds if found.timing else None
-            OUT.print(f"{found.outcome} {time_text(seconds)} {found.error}", markup=False)
+            OUT.print(_again(stored, found), markup=False)
             return DONE if found.outcome is Outcome.OK else FAILED
         if source or nest:
             return DONE
     _show(stored)
     return DONE
+
+
+def _again(stored: StoredTrial, found: Measurement) -> str:
+    """The outcome of a replay beside what is stored."""
+    own = stored.trial.measurement
+    before = time_text(own.timing.median_seconds if own and own.timing else None)
+    if found.timing is None:
+        return f"{stored.task.name}: {found.outcome}: {found.error}; stored: {before}"
+    timing = found.timing
+    return (
+        f"{stored.task.name}: {found.outcome}, {time_text(timing.median_seconds)} a call (spread "
+        f"{time_text(timing.spread_seconds)}, {counted(timing.n_samples, 'sample')}); stored: {before}"
+    )
 
 
 def _show(stored: StoredTrial) -> None:

@@ -47,6 +47,14 @@ def printable(url: URL) -> str:
     return url.render_as_string(hide_password=True)
 
 
+def require_file(url: URL) -> None:
+    """InvalidInput if a SQLite database is not there: whoever only reads has mistyped it, and making one hides that."""
+    if url.get_backend_name() == "sqlite" and not Path(str(url.database)).is_file():
+        raise InvalidInput(
+            f"database {str(url.database)!r} does not exist: `autosched tune` or `autosched db upgrade` makes one"
+        )
+
+
 def make_directory(url: URL) -> None:
     """The directory of a SQLite file; InvalidInput if it cannot be made."""
     if url.get_backend_name() != "sqlite" or url.database is None:

@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 from autosched.db import history, jobs, targets, winners
 from autosched.db import trials as trial_rows
 from autosched.db.engine import in_read, in_write, open_engine
-from autosched.db.location import database_url
+from autosched.db.location import database_url, require_file
 from autosched.db.upgrade import upgrade_engine
 from autosched.records.record import Measurement, Trial
 from autosched.records.rules import (
@@ -39,12 +39,16 @@ from autosched.records.store import (
 )
 
 
-def connect(url: str | None = None) -> SqlTuningStore:
+def connect(url: str | None = None, *, must_exist: bool = False) -> SqlTuningStore:
     """The store at a URL or path (None: a file in the user's data directory), made or upgraded if need be.
 
-    InvalidInput: not a URL, not writable, not a database, or of a newer schema than ours.
+    InvalidInput: not a URL, not writable, not a database, of a newer schema than ours, or a file that is not there
+    and `must_exist`.
     """
-    engine = open_engine(database_url(url))
+    where = database_url(url)
+    if must_exist:
+        require_file(where)
+    engine = open_engine(where)
     try:
         upgrade_engine(engine)
     except BaseException:
@@ -54,9 +58,9 @@ def connect(url: str | None = None) -> SqlTuningStore:
 
 
 @contextmanager
-def open_store(url: str | None = None) -> Iterator[SqlTuningStore]:
+def open_store(url: str | None = None, *, must_exist: bool = False) -> Iterator[SqlTuningStore]:
     """The store that `connect` gives, its connections closed at the end."""
-    store = connect(url)
+    store = connect(url, must_exist=must_exist)
     try:
         yield store
     finally:
