@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import signal
 import sys
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from types import FrameType
+from typing import Annotated
 
 import typer
 
@@ -33,7 +36,29 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        with suppress(PackageNotFoundError):
+            print(f"autosched {version('autosched')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    asked: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Say which version this is.", callback=_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Fast deep-learning kernels by search: graphs in, tuned and verified kernels out."""
+
+
 for command in (tune, best, verify, bench, build, run, explain, trial, doctor, ops):
     app.command()(command)
 app.add_typer(suite, name="suite")

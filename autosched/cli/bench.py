@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Annotated
 
 import typer
@@ -33,6 +34,12 @@ def bench(
     from autosched.wire.bench import bench_document, case_document
 
     wanted = tuple(p for p in peers.split(",") if p)
+    missing = [p for p in wanted if find_spec(p) is None]
+    if missing:
+        ERR.print(
+            f"not installed, so not compared: {', '.join(missing)} (the extra `bench` has them)",
+            markup=False,
+        )
     options_ = BenchOptions(wanted, trials, seed, threads=threads, db=db)
 
     def show(case: CaseResult) -> None:
@@ -56,6 +63,9 @@ def bench(
         for c in document.cases
     ]
     OUT.print(table("", ("case", "ours", "default", *wanted, "ratio", "spread"), rows))
+    OUT.print(
+        "ratio: time of the best library over ours, round by round (above 1 ours is faster), and its spread"
+    )
     if document.geomean is not None and len(document.cases) > 1:
         OUT.print(f"geometric mean of the ratios to the best peer: {document.geomean:.3f}")
     return DONE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autosched.cli import options
-from autosched.cli.output import OUT, print_json, table, time_text
+from autosched.cli.output import OUT, print_json, say_untuned, table, time_text
 from autosched.cli.status import DONE
 
 
@@ -41,5 +41,7 @@ def best(
         (a.subject.name, a.match, time_text(a.median_seconds), a.trial_id or "-", a.reason)
         for a in answers
     ]
-    OUT.print(table("", ("task", "match", "median", "trial", "reason"), rows))
+    columns = ("task", "match", "median", "trial", "reason")
+    OUT.print(table("", columns, rows, texts=("match", "trial", "reason"), whole=("trial",)))
+    say_untuned(source, [a.match for a in answers])
     return DONE

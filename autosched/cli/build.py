@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from autosched.cli import options
-from autosched.cli.output import OUT
+from autosched.cli.output import OUT, counted, say_untuned
 from autosched.cli.status import DONE
 
 
@@ -28,5 +28,6 @@ def build(
     for kernel in manifest.kernels:
         found[kernel.match] = found.get(kernel.match, 0) + 1
     kinds = ", ".join(f"{n} {match}" for match, n in found.items())
-    OUT.print(f"{output}: {len(manifest.kernels)} kernels ({kinds})", markup=False)
+    OUT.print(f"{output}: {counted(len(manifest.kernels), 'kernel')} ({kinds})", markup=False)
+    say_untuned(source, [kernel.match for kernel in manifest.kernels])
     return DONE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from pydantic import BaseModel
 from rich.console import Console
@@ -29,11 +29,36 @@ def print_error(message: str) -> None:
     ERR.print(f"error: {message}", markup=False)
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A table whose first column is text and whose others are numbers."""
+def say_untuned(source: str, matches: Sequence[str]) -> None:
+    """On stderr, where workloads have no tuned kernel, how to have one."""
+    missing = sum(m == "default" for m in matches)
+    if missing:
+        ERR.print(
+            f"{missing} of {counted(len(matches), 'workload')} have no tuned kernel here and take the default schedule: "
+            f"autosched tune {source} --trials N finds faster ones",
+            markup=False,
+        )
+
+
+def table(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    texts: Sequence[str] = (),
+    whole: Sequence[str] = (),
+) -> Table:
+    """A table whose first column and `texts` are words and whose others are numbers; `whole` ones are never broken."""
     made = Table(title=title, title_justify="left", pad_edge=False)
     for i, column in enumerate(columns):
-        made.add_column(column, justify="left" if i == 0 else "right", overflow="fold")
+        is_text = i == 0 or column in texts
+        made.add_column(
+            column,
+            justify="left" if is_text else "right",
+            overflow="fold",
+            no_wrap=column in whole,
+            min_width=max((len(r[i]) for r in rows), default=0) if column in whole else None,
+        )
     for row in rows:
         made.add_row(*(_plain(cell) for cell in row))
     return made
@@ -41,6 +66,11 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
 
 def _plain(cell: str) -> str:
     return cell.replace("[", r"\[")
+
+
+def counted(n: int, noun: str) -> str:
+    """1 kernel, 2 kernels."""
+    return f"{n} {noun}" + ("" if n == 1 else "s")
 
 
 def time_text(seconds: float | None) -> str:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from autosched.cli.output import time_text
+from autosched.cli.output import counted, time_text
 from autosched.records.outcome import Outcome
 from autosched.tuning.events import (
     Event,
@@ -42,6 +42,8 @@ class ProgressView:
         self._now = ""
         self._failures: Counter[Outcome] = Counter()
         self._shown = 0.0
+        self._tasks = 0
+        self._defaults = 0
 
     def __enter__(self) -> ProgressView:
         if self._console.is_terminal:
@@ -77,12 +79,17 @@ class ProgressView:
         self._trials, self._done, self._before = event.trials, event.done, event.done
         resumed = f", {event.done} done before" if event.done else ""
         history = f", {event.history_used} earlier records" if event.history_used else ""
-        tasks = f"{len(event.tasks)} task{'s' * (len(event.tasks) != 1)}"
+        self._tasks, self._defaults = len(event.tasks), 0
+        self._started = time.monotonic()
+        tasks = counted(self._tasks, "task")
         line = f"job {event.job_id}: {tasks}, {event.trials} trials{resumed}{history}"
         self._console.print(line, markup=False)
 
     def _count(self, event: TrialFinished) -> None:
         self._now = event.task
+        if event.number == 0:
+            self._defaults += 1
+            self._started = time.monotonic()
         if event.number > 0 and event.outcome is not Outcome.PRUNED:
             self._done += 1
         if event.outcome not in (Outcome.OK, Outcome.PRUNED):
@@ -99,15 +106,25 @@ class ProgressView:
 
     def line(self) -> str:
         """The state in one line."""
-        elapsed = time.monotonic() - self._started
-        here = self._done - self._before
-        rate = here / elapsed if elapsed > 0 else 0.0
-        left = (self._trials - self._done) / rate if rate > 0 else None
         parts = [
             f"{self._done}/{self._trials} trials",
-            f"{rate:.1f}/s",
-            f"{left:.0f} s left" if left is not None else "",
-            f"{self._now}: best {time_text(self._best.get(self._now))}" if self._now else "",
+            self._phase(),
+            f"{self._now}: best so far {time_text(self._best.get(self._now))}" if self._now else "",
             ", ".join(f"{n} {outcome}" for outcome, n in self._failures.most_common()),
         ]
         return "  ".join(p for p in parts if p)
+
+    def _phase(self) -> str:
+        """What is going on: defaults, which are beyond the budget; the search with its pace; the last comparisons."""
+        if not self._tasks:
+            return "waiting"
+        here = self._done - self._before
+        if not here and self._defaults < self._tasks and self._before == 0:
+            return f"measuring default schedules, {self._defaults}/{self._tasks}"
+        if self._done >= self._trials:
+            return "timing the fastest side by side"
+        elapsed = time.monotonic() - self._started
+        if not here or elapsed <= 0:
+            return ""
+        rate = here / elapsed
+        return f"{rate:.1f} trials/s, {(self._trials - self._done) / rate:.0f} s left"

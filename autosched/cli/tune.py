@@ -51,6 +51,11 @@ def tune(
     else:
         print_report(report)
     if report.interrupted:
+        done = sum(t.trials for t in report.tasks)
+        ERR.print(
+            f"interrupted: {done} of {trials} trials are done; the same command goes on",
+            markup=False,
+        )
         return INTERRUPTED
     return FAILED if report.failed_tasks else DONE
 
@@ -74,9 +79,12 @@ def print_report(report: Report) -> None:
     before, after = report.estimated_default_seconds, report.estimated_graph_seconds
     if before is not None and after is not None and len(report.tasks) > 1:
         OUT.print(
-            f"sum over tasks by weight: {time_text(before)} -> {time_text(after)} "
+            f"all kernels, each as often as the graph calls it (xN): {time_text(before)} -> {time_text(after)} "
             f"({ratio_text(before / after)})"
         )
+    OUT.print(
+        "default and best were timed side by side, after the search; roofline: share of what the machine allows"
+    )
     spent = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in report.phase_seconds.items())
     OUT.print(f"{report.wall_seconds:.1f} s: {spent}")
     for name in () if report.interrupted else report.failed_tasks:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from autosched.cli import options
-from autosched.cli.output import OUT
+from autosched.cli.output import OUT, counted
 from autosched.cli.status import DONE, FAILED
 
 
@@ -22,7 +22,7 @@ def verify(
         typer.Option(
             "--random-weights",
             metavar="SEED",
-            help="Replace constant-filled weights by random ones.",
+            help="Random inputs, and random weights where a file has constants only; needed where no data is shipped.",
         ),
     ] = None,
     target: options.Target = "host",
@@ -50,7 +50,7 @@ def verify(
             markup=False,
         )
     OUT.print(
-        f"{'verified' if report.passed else 'FAILED'}: {len(report.comparisons)} comparisons, "
+        f"{'verified' if report.passed else 'FAILED'}: {counted(len(report.comparisons), 'comparison')}, "
         f"{len(report.failures)} wrong; worst {worst.kind} {worst.tensor}: "
         f"error {worst.error:.3g}, limit {worst.limit:.3g}; kernels: {kernels}",
         markup=False,

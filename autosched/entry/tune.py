@@ -136,7 +136,7 @@ class TuneJob:
         history = [r.trial_id for r in self.store.history(target.isa)]
         job = self.store.open_job(spec, specs, asdict(target), asdict(toolchain), history)
         self.store.calibrate(target.key, calibration_values(self.machine.calibration))
-        done = sum(progress.spent(self.store.trials(task_id)) for task_id, _ in job.tasks)
+        done = sum(progress.finished(self.store.trials(task_id)) for task_id, _ in job.tasks)
         names = tuple(s.name for s in work.subjects)
         self.listen(JobStarted(job.id, names, self.request.trials, done, len(job.history)))
         return job

@@ -10,7 +10,7 @@ One run at a time; calls from several threads wait for one another.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from autosched.graph.partition.plan import Plan
@@ -45,6 +45,12 @@ class Module:
         self._copies: list[tuple[Array, Array]] = []
         if not packed and not weights_are_inputs:
             machine.run(self._program.prepare)
+
+    def __repr__(self) -> str:
+        def typed(names: Sequence[str]) -> str:
+            return ", ".join(f"{n}: {self.plan.types[n]}" for n in names)
+
+        return f"<module ({typed(self.plan.inputs)}) -> ({typed(self.plan.outputs)})>"
 
     @property
     def packed(self) -> dict[int, list[Array]]:

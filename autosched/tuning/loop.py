@@ -56,7 +56,9 @@ class Loop:
             self.restore(task)
         for task in self.tasks:
             if task.default is None:
-                self._round(task, [task.policy.default()], 0)
+                with self.clock.phase("search"):
+                    default = task.policy.default()
+                self._round(task, [default], 0)
             if task.standing is None:
                 self._confirm(task)
         while self._remaining > 0 and self._step():

@@ -25,6 +25,11 @@ def spent(trials: Iterable[Trial]) -> int:
     return sum(t.number > 0 and not is_pruned(t) for t in trials)
 
 
+def finished(trials: Iterable[Trial]) -> int:
+    """Those of the budget that are closed."""
+    return sum(t.number > 0 and not t.is_open and not is_pruned(t) for t in trials)
+
+
 def is_pruned(trial: Trial) -> bool:
     return trial.measurement is not None and trial.measurement.outcome is Outcome.PRUNED
 

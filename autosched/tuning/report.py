@@ -100,7 +100,7 @@ def task_report(task: Task, bound: Bound) -> TaskReport:
         name=task.subject.name,
         workload_key=task.codebook.workload.key,
         weight=task.subject.weight,
-        trials=task.spent,
+        trials=progress.finished(task.trials.values()),
         outcomes=progress.outcomes(task.trials.values()),
         default_seconds=default_seconds,
         best_seconds=best.median_seconds if best else None,

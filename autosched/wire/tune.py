@@ -9,7 +9,7 @@ from autosched.wire.number import Number, microseconds
 
 
 class TaskDocument(BaseModel):
-    """One task; `outcomes` sum to `trials` and the pruned ones."""
+    """One task; `outcomes` sum to `trials` and the pruned ones; `trial` is the winner's id."""
 
     name: str
     workload_key: str
@@ -21,6 +21,7 @@ class TaskDocument(BaseModel):
     spread_us: Number
     gflops: Number
     roofline: Number
+    trial: str | None
 
 
 class PhaseDocument(BaseModel):
@@ -34,7 +35,8 @@ class PhaseDocument(BaseModel):
 
 
 class TuneDocument(BaseModel):
-    """A whole job. `target` and `toolchain` are content keys."""
+    """A whole job. `target` and `toolchain` are content keys; `estimated_graph_us` is the sum of the kernels by weight,
+    without what a model pays between them; `interrupted`: the same command goes on with it."""
 
     job: str
     target: str
@@ -46,6 +48,7 @@ class TuneDocument(BaseModel):
     wall_s: float
     phase_s: PhaseDocument
     estimated_graph_us: Number
+    interrupted: bool
 
 
 def task_document(task: TaskReport) -> TaskDocument:
@@ -60,6 +63,7 @@ def task_document(task: TaskReport) -> TaskDocument:
         spread_us=microseconds(task.spread_seconds),
         gflops=task.gflops,
         roofline=task.roofline,
+        trial=task.best_trial,
     )
 
 
@@ -75,4 +79,5 @@ def tune_document(report: Report) -> TuneDocument:
         wall_s=report.wall_seconds,
         phase_s=PhaseDocument.model_validate(report.phase_seconds),
         estimated_graph_us=microseconds(report.estimated_graph_seconds),
+        interrupted=report.interrupted,
     )

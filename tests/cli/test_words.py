@@ -1,0 +1,57 @@
+"""What a person reads: where a job is, what is missing and what to do about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from autosched.cli.app import run_command
+from autosched.cli.progress import ProgressView
+from autosched.records.outcome import Outcome
+from autosched.tuning.events import JobStarted, TaskConfirmed, TrialFinished
+
+
+def finished(number: int) -> TrialFinished:
+    return TrialFinished("n0", number, Outcome.OK, 1e-6, 1e-6, "")
+
+
+def test_progress_says_which_part_of_a_job_it_is() -> None:
+    view = ProgressView(Console(quiet=True))
+    assert "waiting" in view.line()
+    view(JobStarted("job", ("n0", "n1"), 2, 0, 0))
+    view(finished(0))
+    assert "0/2 trials  measuring default schedules, 1/2" in view.line()
+    view(finished(0))
+    view(finished(1))
+    assert "1/2 trials" in view.line()
+    assert "trials/s" in view.line()
+    view(finished(2))
+    view(TaskConfirmed("n0", "t", 2e-6, 1e-6))
+    assert "side by side" in view.line()
+
+
+@pytest.mark.parametrize(
+    "command", ["db stats", "db export out.jsonl", "db prune --days 1", "trial t.0"]
+)
+def test_whoever_only_reads_makes_no_database(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "typo" / "runs.db"
+    assert run_command([*command.split(), "--db", str(database)]) == 2
+    assert "does not exist" in capsys.readouterr().err
+    assert not database.parent.exists()
+
+
+def test_an_untuned_source_is_answered_with_how_to_tune_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(["best", "suite:NRM/1@1", "--db", str(tmp_path / "runs.db")]) == 0
+    assert "autosched tune suite:NRM/1@1 --trials N" in capsys.readouterr().err
+
+
+def test_version_and_short_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["--version"]) == 0
+    assert run_command(["tune", "-h"]) == 0
+    assert "--trials" in capsys.readouterr().out
