@@ -13,7 +13,7 @@ from autosched.records.outcome import Outcome
 
 @dataclass(frozen=True)
 class JobStarted:
-    """`trials`: the budget; `done`: how many of it an earlier run of the same command spent."""
+    """`trials`: the budget; `done`: how many of it earlier runs of the same command finished."""
 
     job_id: str
     tasks: tuple[str, ...]
