@@ -18,10 +18,10 @@ def remove_dead_code(graph: Graph) -> Graph:
         if needed.intersection(node.makes):
             kept.append(node)
             needed.update(node.reads)
-    made = {name for node in kept for name in node.makes}
+    known = needed.union(graph.inputs, *(node.makes for node in kept))
     return replace(
         graph,
         nodes=tuple(reversed(kept)),
         constants={n: a for n, a in graph.constants.items() if n in needed},
-        types={n: t for n, t in graph.types.items() if n in needed | made or n in graph.inputs},
+        types={n: t for n, t in graph.types.items() if n in known},
     )
