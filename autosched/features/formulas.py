@@ -42,5 +42,8 @@ def compute(slots: Array, features: Array, temporaries: Array) -> None:
     np.add(slots[:_LOG], 1.0, out=features[:_LOG])
     scaled = features[: _LOG + _DERIVED_LOG]
     np.add(derived[:_DERIVED_LOG], 1.0, out=derived[:_DERIVED_LOG])
-    np.log(scaled, out=scaled)
+    with np.errstate(
+        divide="ignore", invalid="ignore"
+    ):  # rows that are not exact come out as NaN and are zeroed
+        np.log(scaled, out=scaled)
     np.copyto(features[len(FEATURES) - _PLAIN :], slots[_LOG : _LOG + _PLAIN])
