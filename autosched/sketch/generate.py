@@ -52,7 +52,7 @@ def generate(
 ) -> tuple[Sketch, ...]:
     """Every sketch of a canonical workload, at most `MOST_SKETCHES`, in the order of the rules' preference."""
     plans = plans_of(workload, target, passes=passes)
-    found = [_sketch(workload, plan, target) for plan in _spread(plans, MOST_SKETCHES)]
+    found = [sketch_of(workload, plan, target) for plan in _spread(plans, MOST_SKETCHES)]
     return tuple(sketch for sketch in found if sketch is not None)
 
 
@@ -104,8 +104,10 @@ def _spread(plans: list[Plan], most: int) -> list[Plan]:
     return [plans[i * len(plans) // most] for i in range(most)]
 
 
-def _sketch(workload: Workload, plan: Plan, target: Target) -> Sketch | None:
-    """The sketch of a plan; none where no values keep its constraints."""
+def sketch_of(
+    workload: Workload, plan: Plan, target: Target, *, seeded: bool = True
+) -> Sketch | None:
+    """The sketch of a plan; none where no values keep its constraints. `seeded`: with its constructive seeds."""
     try:
         lowered = lower(workload, plan, target)
     except NoCandidateError:
@@ -116,5 +118,5 @@ def _sketch(workload: Workload, plan: Plan, target: Target) -> Sketch | None:
         lowered.nest,
         lowered.decisions,
         lowered.constraints,
-        seeds(lowered, plan, target),
+        seeds(lowered, plan, target) if seeded else (),
     )

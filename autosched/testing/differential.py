@@ -16,10 +16,7 @@ import numpy as np
 from autosched.nest.concrete import Concrete
 from autosched.nest.nodes import Block, Body, Loop, Region, children
 from autosched.nest.points import Points
-from autosched.sketch.generate import plans_of
-from autosched.sketch.lower.lower import lower
-from autosched.sketch.lower.space import NoCandidateError
-from autosched.sketch.plan import Plan
+from autosched.sketch.generate import plans_of, sketch_of
 from autosched.sketch.sketch import Sketch
 from autosched.target.target import Target
 from autosched.te.canonical import canonical
@@ -113,21 +110,10 @@ def candidates(
     chosen = rng.permutation(len(plans))[:count]
     for place, number in enumerate(chosen):
         share = count // len(chosen) + (place < count % len(chosen))
-        sketch = _sketch(case.canonical, plans[number], target)
+        sketch = sketch_of(case.canonical, plans[number], target, seeded=False)
         if sketch is not None:
             for values in drawn(sketch, rng, share):
                 yield Candidate(case, sketch, values)
-
-
-def _sketch(workload: Workload, plan: Plan, target: Target) -> Sketch | None:
-    """The sketch of a plan without its seeds."""
-    try:
-        lowered = lower(workload, plan, target)
-    except NoCandidateError:
-        return None
-    return Sketch(
-        workload, plan.derivation, lowered.nest, lowered.decisions, lowered.constraints, ()
-    )
 
 
 def drawn(sketch: Sketch, rng: np.random.Generator, count: int) -> list[dict[str, int]]:
