@@ -207,8 +207,6 @@ def _template(name: str, dtype: str, width: int) -> Template:
         return Template(f"static inline $V $V_splat($E x) {{ return ($V){{{lanes}}}; }}\n")
     if name == "select":
         return _select(dtype, width)
-    if name in EXTREMA and (ELEMENTS[dtype].letter, width) in EXTREMUM_SUFFIXES:
-        return Template(_extremum(name, dtype, width), ("select",))
     if name in ("low", "high"):
         return Template(_half(name, dtype, width))
     if name == "every_second":
@@ -218,6 +216,8 @@ def _template(name: str, dtype: str, width: int) -> Template:
     clamps = {CLAMP_NAMES[op]: form for op, form in CLAMP_C.items()}
     operation = UNARY_C.get(name) or BINARY_C.get(name) or clamps[name]
     assert operation.vector is not None, name
+    if name in EXTREMA and (ELEMENTS[dtype].letter, width) in EXTREMUM_SUFFIXES:
+        return _with_instruction(name, dtype, width, operation.vector)
     return operation.vector
 
 
@@ -252,29 +252,19 @@ EXTREMUM_SUFFIXES = {
 instruction gives its second operand where either is NaN."""
 
 EXTREMA = {
-    "at_least": ("x < y", "  return ($V)__builtin_ia32_max{}(y, x);\n", "y, x"),
-    "at_most": ("x > y", "  return ($V)__builtin_ia32_min{}(y, x);\n", "y, x"),
-    "max": (
-        "(x > y) | (x != x)",
-        "  return $V_select(x != x, x, ($V)__builtin_ia32_max{}(x, y));\n",
-        "x, y",
-    ),
-    "min": (
-        "(x < y) | (x != x)",
-        "  return $V_select(x != x, x, ($V)__builtin_ia32_min{}(x, y));\n",
-        "x, y",
-    ),
+    "at_least": "($V)__builtin_ia32_max{}(y, x)",
+    "at_most": "($V)__builtin_ia32_min{}(y, x)",
+    "max": "$V_select(x != x, x, ($V)__builtin_ia32_max{}(x, y))",
+    "min": "$V_select(x != x, x, ($V)__builtin_ia32_min{}(x, y))",
 }
-"""Condition, text with the instruction, and what is selected without it."""
+"""The extrema with such an instruction; without it they are what `operations` says."""
 
 
-def _extremum(name: str, dtype: str, width: int) -> str:
+def _with_instruction(name: str, dtype: str, width: int, plain: Template) -> Template:
+    """`plain`, and the instruction in its place where the compiler has it."""
     macro, suffix = EXTREMUM_SUFFIXES[ELEMENTS[dtype].letter, width]
-    condition, fast, chosen = EXTREMA[name]
-    return (
-        f"static inline $V $V_{name}($V x, $V y) {{\n#if defined({macro})\n{fast.format(suffix)}#else\n"
-        f"  return $V_select({condition}, {chosen});\n#endif\n}}\n"
-    )
+    fast = f"static inline $V $V_{name}($V x, $V y) {{ return {EXTREMA[name].format(suffix)}; }}\n"
+    return Template(f"#if defined({macro})\n{fast}#else\n{plain.text}#endif\n", plain.needs)
 
 
 def _half(name: str, dtype: str, width: int) -> str:
