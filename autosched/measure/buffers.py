@@ -65,9 +65,6 @@ class GuardedBuffer:
         """From now on a write faults."""
         linux.protect(self._start, self._inner, 1)
 
-    def unseal(self) -> None:
-        linux.protect(self._start, self._inner, 3)
-
     def is_intact(self) -> bool:
         """Whether nothing was written around the buffer on its own pages."""
         return all(bool((self._slack(before=b) == PATTERN).all()) for b in (True, False))

@@ -30,9 +30,6 @@ class Writer:
     def line(self, text: str) -> None:
         self._parts.append(self._indent + text)
 
-    def flush_left(self, text: str) -> None:
-        self._parts.append(text)
-
     def slot(self) -> Slot:
         slot = Slot(self._indent)
         self._parts.append(slot)

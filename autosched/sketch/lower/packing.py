@@ -32,8 +32,6 @@ from autosched.te.expr import (
 from autosched.te.integer import Int, as_int, ceil_div, equal, minimum, select, substitute, symbols
 from autosched.te.interval import linear
 
-Tiling = SpatialTiling | ReduceTiling
-
 
 @dataclass(frozen=True)
 class Part:
