@@ -45,12 +45,14 @@ class JobSpec:
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """One task of a job. `workload_text` is the canonical te; `weight` its occurrences in the graph."""
+    """One task of a job. `workload_text` is the canonical te; `weight` its occurrences in the graph. `reference`, of a
+    submitted job, says as JSON what its kernels are checked against (see `entry.submitted`)."""
 
     name: str
     workload_key: str
     workload_text: str
     weight: int
+    reference: str = ""
 
 
 @dataclass(frozen=True)
