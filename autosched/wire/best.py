@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from autosched.records.lookup import Match
+from autosched.wire.key import Key
 from autosched.wire.number import Number
+from autosched.wire.strict import Request
+from autosched.wire.submission import Source, TargetName
+
+MAX_WORKLOADS = 500
 
 
 class BestDocument(BaseModel):
@@ -29,3 +34,27 @@ class BestDocuments(BaseModel):
     """The answers for every task of a source."""
 
     tasks: list[BestDocument]
+
+
+class BestRequest(Request):
+    """Which winners are asked for: those of a graph's or a source's tasks, or of workloads by key."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"source": "onnx:light_squeezenet", "target": "x86-64-avx2"}]
+        }
+    )
+
+    source: Source | None = None
+    graph: dict[str, Any] | None = None
+    workloads: Annotated[list[Key], Field(min_length=1, max_length=MAX_WORKLOADS)] | None = None
+    target: TargetName | None = None
+    threads: Annotated[int, Field(ge=1, le=4096)] | None = None
+    toolchain: Key | None = None
+
+    @model_validator(mode="after")
+    def _has_one_origin(self) -> Self:
+        given = [n for n in ("source", "graph", "workloads") if getattr(self, n) is not None]
+        if len(given) != 1:
+            raise ValueError(f"exactly one of source, graph and workloads is needed, not {given}")
+        return self
