@@ -101,6 +101,13 @@ class SqlTuningStore:
     def resend(self, task_id: str, *, attempts: int = MAX_ATTEMPTS) -> tuple[Trial, ...]:
         return in_write(self.engine, lambda c: trial_rows.resend(c, task_id, attempts))
 
+    def next_attempt(
+        self, task_id: str, number: int, *, attempts: int = MAX_ATTEMPTS
+    ) -> int | None:
+        return in_write(
+            self.engine, lambda c: trial_rows.next_attempt(c, task_id, number, attempts)
+        )
+
     def close(self, task_id: str, number: int, measurement: Measurement) -> bool:
         stored = storable_measurement(measurement)
         return in_write(self.engine, lambda c: trial_rows.close(c, task_id, number, stored))

@@ -199,6 +199,21 @@ def resend(connection: Connection, task_id: str, attempts: int) -> tuple[Trial, 
     return tuple(trial_of(row) for row in connection.execute(wanted))
 
 
+def next_attempt(connection: Connection, task_id: str, number: int, attempts: int) -> int | None:
+    """An open trial to its next attempt; None where it has had them all or is closed."""
+    wanted = (
+        select(TrialRow.id, TrialRow.attempt)
+        .where(TrialRow.task_id == task_id, TrialRow.number == number, TrialRow.outcome.is_(None))
+        .with_for_update()
+    )
+    trial = connection.execute(wanted).first()
+    if trial is None or trial.attempt >= attempts:
+        return None
+    raised = {"attempt": trial.attempt + 1}
+    connection.execute(update(TrialRow).where(TrialRow.id == trial.id).values(raised))
+    return int(trial.attempt) + 1
+
+
 def add_measurement(connection: Connection, row: MeasurementRow) -> None:
     """One more run of a finished trial."""
     finished = select(TrialRow.id).where(is_trial(row.trial_id), TrialRow.outcome.is_not(None))

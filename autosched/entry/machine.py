@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from autosched.codegen.c import generate_c
 from autosched.errors import InvalidInput
 from autosched.measure.device_lock import device_lock
 from autosched.measure.local import LocalOptions, open_local
@@ -20,6 +21,7 @@ from autosched.target.detect import detect_target
 from autosched.target.files import resolve_target
 from autosched.target.target import Target
 from autosched.target.toolchain import Toolchain, find_toolchain
+from autosched.tuning.codebook import Generate
 from autosched.tuning.roofline import compulsory_bytes
 from autosched.tuning.task import Subject
 
@@ -36,12 +38,13 @@ class Setup:
 
 @dataclass(frozen=True)
 class Machine:
-    """An open machine."""
+    """An open machine: what gives a candidate's text, builds it and runs it."""
 
     setup: Setup
     builder: Builder
     runner: Runner
     calibration: Calibration
+    generate: Generate = generate_c
 
     @property
     def target(self) -> Target:

@@ -2,41 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import numpy as np
-
-from autosched.codegen.c import generate_c
 from autosched.db.store import open_store
+from autosched.entry.job_run import JobRun, context_alone
 from autosched.entry.machine import Machine, open_machine, set_up
-from autosched.entry.space_version import SPACE_VERSION
 from autosched.entry.work import AnySource, Work, work_of
 from autosched.errors import InvalidInput
-from autosched.features.space import Space
-from autosched.records.store import HistoryRecord, Job, JobSpec, JobState, TuningStore
-from autosched.search.make import make_policy
-from autosched.sketch.generate import generate
+from autosched.records.store import Job, JobSpec, JobState, TuningStore
 from autosched.target.calibration import calibration_values
 from autosched.te.workload import canonical_text
 from autosched.tuning import progress
-from autosched.tuning.codebook import Codebook
-from autosched.tuning.confirming import Confirming
 from autosched.tuning.events import JobEnded, JobStarted, Listener, Notice, silent
-from autosched.tuning.loop import Loop, LoopOptions
-from autosched.tuning.measuring import Measuring
-from autosched.tuning.phases import PhaseClock
-from autosched.tuning.report import Report, job_report
-from autosched.tuning.task import Task
+from autosched.tuning.report import Report
 
 POLICY = "evolutionary"
 
 MOST_TRIALS = (1 << 31) - 1
 """As many as the numbers of trials in a database go."""
-
-CHECK_STREAM = 1 << 31
-"""Rounds are numbered from 0; no search draws from this stream."""
 
 
 @dataclass(frozen=True)
@@ -99,25 +83,19 @@ class TuneJob:
         self.machine = machine
         self.store = store
         self.listen = listen
-        self.clock = PhaseClock()
 
     def run(self) -> Report:
         """Runs or goes on with the job; an interrupted one stays open, for the same command to go on with."""
         job = self._open()
-        tasks: list[Task] = []
-        interrupted = False
-        try:
-            tasks += self._tasks(job)
-            self._loop(job, tasks).run()
-        except KeyboardInterrupt:
-            interrupted = True
-        report = job_report(
+        context = context_alone(self.machine, self.store, self.listen)
+        run = JobRun(
             job,
-            tasks,
-            self.machine.bound_seconds,
-            self.clock.seconds(),
-            interrupted=interrupted,
+            self.work.subjects,
+            context,
+            policy=self.request.policy,
+            relative=self.work.relative,
         )
+        report = run.run()
         self._end(job, report)
         return report
 
@@ -141,48 +119,11 @@ class TuneJob:
         self.listen(JobStarted(job.id, names, self.request.trials, done, len(job.history)))
         return job
 
-    def _tasks(self, job: Job) -> list[Task]:
-        with self.clock.phase("search"):
-            history = self.store.records(job.history)
-            return [self._task(job, i, history) for i in range(len(self.work.subjects))]
-
-    def _task(self, job: Job, position: int, history: Sequence[HistoryRecord]) -> Task:
-        """The task with its sketches; its streams are spawned by position, so that tasks never share draws."""
-        subject, target = self.work.subjects[position], self.machine.target
-        sketches = generate(subject.workload, target)
-        policy = make_policy(
-            self.request.policy,
-            Space(sketches, target),
-            seed=self.request.seed,
-            task=position,
-            history=history,
-        )
-        return Task(
-            id=job.tasks[position][0],
-            subject=subject,
-            codebook=Codebook(subject.workload, target, sketches, generate_c),
-            policy=policy,
-            random=np.random.SeedSequence(self.request.seed, spawn_key=(position, CHECK_STREAM)),
-        )
-
-    def _loop(self, job: Job, tasks: Sequence[Task]) -> Loop:
-        machine, store, clock = self.machine, self.store, self.clock
-        measuring = Measuring(
-            machine.builder, machine.runner, store, clock, machine.target.threads, self.listen
-        )
-        confirming = Confirming(
-            machine.builder, machine.runner, store, clock, job.spec, SPACE_VERSION
-        )
-        options = LoopOptions(
-            self.request.trials, relative=self.work.relative, space_version=SPACE_VERSION
-        )
-        return Loop(tasks, options, store, measuring, confirming, clock, self.listen)
-
     def _end(self, job: Job, report: Report) -> None:
-        if report.interrupted:
+        if report.end is None:
             self.listen(JobEnded(job.id, "running", "interrupted"))
             return
         state: JobState = "failed" if report.failed_tasks else "succeeded"
-        reason = "no_valid_candidate" if report.failed_tasks else "trials"
+        reason = "no_valid_candidate" if report.failed_tasks else report.end
         self.store.end_job(job.id, state, reason)
         self.listen(JobEnded(job.id, state, reason))

@@ -199,15 +199,12 @@ class JobLeases(Protocol):
 
 
 class FencedStore(TuningStore, Protocol):
-    """A TuningStore for the holder of a job: `propose`, `resend` and `end_job` raise FenceLost once another holds it."""
+    """A TuningStore for the holder of a job: `propose`, `resend`, `next_attempt` and `end_job` raise
+    FenceLost once another holds it."""
 
     def begin(
         self, history: Sequence[str], bounds: Mapping[str, tuple[float, float | None]]
     ) -> None:
         """Notes the history that the search starts from, unless one stands, and of each task id the operations of one
         call and the roofline's seconds."""
-        ...
-
-    def next_attempt(self, task_id: str, number: int, *, attempts: int) -> int | None:
-        """An open trial whose runner died: its new attempt, or None after the last, when it is closed as `lost`."""
         ...

@@ -87,8 +87,11 @@ class Builder(Protocol):
 class Runner(Protocol):
     """Checks and times artefacts on one device, one at a time, in a disposable process."""
 
-    def measure(self, artefact: Artefact, check: Check, policy: TimingPolicy) -> Measurement:
-        """Outcome of one candidate; never raises for what the candidate did."""
+    def measure(
+        self, artefact: Artefact, check: Check, policy: TimingPolicy, *, run: str = ""
+    ) -> Measurement:
+        """Outcome of one candidate; never raises for what the candidate did. `lost`: the runner died, not the
+        candidate. `run` names this run (a trial and its attempt) in logs."""
         ...
 
     def side_by_side(

@@ -74,7 +74,9 @@ class LocalRunner:
         self._warden = self._fresh_warden()
         self._check: _SentCheck | None = None
 
-    def measure(self, artefact: Artefact, check: Check, policy: TimingPolicy) -> Measurement:
+    def measure(
+        self, artefact: Artefact, check: Check, policy: TimingPolicy, *, run: str = ""
+    ) -> Measurement:
         """Outcome of one candidate: checked under guard on two input sets, timed, checked again."""
         digest = artefact.kernel.digest
         setting = self._setting(policy, self._draw_checks(len(check.sets)))
@@ -86,7 +88,7 @@ class LocalRunner:
             "kernel": pack_kernel(artefact.kernel),
             "setting": pack_setting(setting),
             "limits": self._limits(policy.deadline_seconds),
-            "label": {"kernel": artefact.kernel.name, "digest": digest},
+            "label": {"kernel": artefact.kernel.name, "digest": digest, "run": run},
         }
         try:
             answer = self._ask(self._warden, request, [artefact], check)

@@ -128,6 +128,17 @@ class MemoryStore:
                 self.close(task_id, culprit.number, lost_measurement(culprit.attempt))
             return tuple(t for t in self.trials(task_id) if t.is_open)
 
+    def next_attempt(
+        self, task_id: str, number: int, *, attempts: int = MAX_ATTEMPTS
+    ) -> int | None:
+        with self._lock:
+            task = self._tasks[task_id]
+            trial = task.trials[number]
+            if not trial.is_open or trial.attempt >= attempts:
+                return None
+            task.trials[number] = replace(trial, attempt=trial.attempt + 1)
+            return trial.attempt + 1
+
     def close(self, task_id: str, number: int, measurement: Measurement) -> bool:
         measurement = storable_measurement(measurement)
         with self._lock:

@@ -154,6 +154,13 @@ class TuningStore(Protocol):
         Returns those still open."""
         ...
 
+    def next_attempt(
+        self, task_id: str, number: int, *, attempts: int = MAX_ATTEMPTS
+    ) -> int | None:
+        """The attempt that an open trial has from now on, its runner having died under it; None where it has had
+        `attempts`, or is closed."""
+        ...
+
     def close(self, task_id: str, number: int, measurement: Measurement) -> bool:
         """Record the result of an open trial; False if it was closed already."""
         ...

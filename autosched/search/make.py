@@ -15,6 +15,9 @@ POLICIES: Mapping[str, type[RandomPolicy]] = {
     "random": RandomPolicy,
 }
 
+LEARNING = frozenset({"evolutionary"})
+"""Policies that read records of earlier jobs."""
+
 
 def make_policy(
     name: str,

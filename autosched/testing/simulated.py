@@ -30,7 +30,9 @@ class SimulatedMachine:
         self.built += [k.digest for k in kernels]
         return [self._build(k) for k in kernels]
 
-    def measure(self, artefact: Artefact, check: Check, policy: TimingPolicy) -> Measurement:
+    def measure(
+        self, artefact: Artefact, check: Check, policy: TimingPolicy, *, run: str = ""
+    ) -> Measurement:
         self.measured.append(artefact.kernel.digest)
         answer, digest = self.answer(artefact.kernel), artefact.kernel.digest
         if isinstance(answer, Outcome):

@@ -256,6 +256,16 @@ class TrialContract:
         assert [t.number for t in store.resend(task_id)] == [0], "a default is never given up"
         assert store.trials(task_id)[1].measurement == ok()
 
+    def test_lost_runs_have_a_next_attempt_until_there_is_none(self, store: Store) -> None:
+        task_id = open_task(store)
+        store.propose(task_id, 0, [trial(task_id, n) for n in range(2)])
+        assert store.next_attempt(task_id, 1) == 2
+        assert store.next_attempt(task_id, 1) == 3
+        assert store.next_attempt(task_id, 1) is None
+        assert [t.attempt for t in store.trials(task_id)] == [1, 3]
+        store.close(task_id, 0, ok())
+        assert store.next_attempt(task_id, 0) is None
+
     def test_replay_changes_no_outcome(self, store: Store) -> None:
         task_id = measured_task(store, [100.0])
         row = MeasurementRow(trial_id(task_id, 0), "replay", ok(50.0), {"load": math.nan})

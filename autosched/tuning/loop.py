@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from autosched.records.record import Trial
 from autosched.records.store import TuningStore
@@ -24,15 +25,23 @@ from autosched.tuning.events import Listener, Notice, RoundProposed, TaskConfirm
 from autosched.tuning.measuring import Measuring
 from autosched.tuning.phases import PhaseClock
 from autosched.tuning.task import Task
+from autosched.tuning.turns import Alone, Turns
+
+LoopEnd = Literal["trials", "seconds", "exhausted"]
+"""What ended a search: its budget of trials or of time, or that nothing is left to measure."""
 
 
 @dataclass(frozen=True)
 class LoopOptions:
-    """`confirm_every`: trials of a task between side-by-side runs; `round_trials`: at most so many a round.
-    `relative`: tasks are cases of their own, not parts of one graph, so a percent counts the same in each."""
+    """`seconds`: the most time on a device. `confirm_every`: trials of a task between side-by-side runs;
+    `round_trials`: at most so many a round. `relative`: tasks are cases of their own, not parts of one graph, so a
+    percent counts the same in each. `is_inherited`: open trials may have been under way when their holder died, and
+    count another attempt."""
 
     trials: int
+    seconds: float | None = None
     relative: bool = False
+    is_inherited: bool = True
     confirm_every: int = 64
     round_trials: int = 16
     space_version: str = ""
@@ -50,22 +59,40 @@ class Loop:
     clock: PhaseClock
     listen: Listener
     budget: BudgetPolicy = field(default_factory=BudgetPolicy)
+    turns: Turns = field(default_factory=Alone)
 
-    def run(self) -> None:
+    def run(self) -> LoopEnd:
+        """To the end of the budget; raises Stopped where the turns say so."""
         for task in self.tasks:
-            self.restore(task)
+            with self.turns.step():
+                self.restore(task)
         for task in self.tasks:
-            if task.default is None:
-                with self.clock.phase("search"):
-                    default = task.policy.default()
-                self._round(task, [default], 0)
-            if task.standing is None:
-                self._confirm(task)
-        while self._remaining > 0 and self._step():
-            pass
+            with self.turns.step():
+                self._begin(task)
+        end = self._search()
         for task in self.tasks:
             if task.spent > task.confirmed_at:
-                self._confirm(task)
+                with self.turns.step():
+                    self._confirm(task)
+        return end
+
+    def _begin(self, task: Task) -> None:
+        """The default, confirmed at once."""
+        if task.default is None:
+            with self.clock.phase("search"):
+                default = task.policy.default()
+            self._round(task, [default], 0)
+        if task.standing is None:
+            self._confirm(task)
+
+    def _search(self) -> LoopEnd:
+        while self._remaining > 0:
+            if self.options.seconds is not None and self.turns.seconds() >= self.options.seconds:
+                return "seconds"
+            with self.turns.step():
+                if not self._step():
+                    return "exhausted"
+        return "trials"
 
     @property
     def _remaining(self) -> int:
@@ -81,10 +108,11 @@ class Loop:
             task.record(trial)
         task.standing = self.confirming.standing(task) if task.trials else None
         if task.open_trials:
-            self.store.resend(task.id)
-            for trial in self.store.trials(task.id):
-                task.record(trial)
-            self.measuring.run(task, task.open_trials)
+            if self.options.is_inherited:
+                self.store.resend(task.id)
+                for trial in self.store.trials(task.id):
+                    task.record(trial)
+            self._measure(task, task.open_trials)
         for closed in progress.rounds(list(task.trials.values())):
             self._observe(task, closed)
 
@@ -138,15 +166,21 @@ class Loop:
         for trial in committed:
             if not trial.is_open:
                 self.measuring.report(task, trial)
-        self.measuring.run(task, [t for t in committed if t.is_open])
+        self._measure(task, [t for t in committed if t.is_open])
         self._observe(task, [task.trials[t.number] for t in committed])
+
+    def _measure(self, task: Task, trials: Sequence[Trial]) -> None:
+        if trials:
+            with self.turns.device():
+                self.measuring.run(task, trials, self.turns.checkpoint)
 
     def _observe(self, task: Task, trials: Sequence[Trial]) -> None:
         with self.clock.phase("model"):
             task.policy.observe(trials)
 
     def _confirm(self, task: Task) -> None:
-        confirmed = self.confirming.run(task)
+        with self.turns.device():
+            confirmed = self.confirming.run(task)
         if confirmed is None:
             self.listen(Notice(f"{task.subject.name}: no valid kernel to time side by side"))
             return

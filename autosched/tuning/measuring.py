@@ -6,10 +6,11 @@ that are being measured. Each trial is closed in the store as it ends: a kill lo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from autosched.measure.protocol import Artefact, Builder, BuildResult, Runner, TimingPolicy
+from autosched.records.outcome import Outcome
 from autosched.records.record import Measurement, Trial
 from autosched.records.store import TuningStore
 from autosched.tuning import progress
@@ -29,12 +30,15 @@ class Measuring:
     threads: int
     listen: Listener
 
-    def run(self, task: Task, trials: Sequence[Trial]) -> None:
-        """Closes every one of these open trials."""
+    def run(
+        self, task: Task, trials: Sequence[Trial], checkpoint: Callable[[], None] = lambda: None
+    ) -> None:
+        """Closes every one of these open trials; `checkpoint` is called before each and may raise."""
         with self.clock.phase("build"):
             builds = self.build(task, trials)
         for trial, build in zip(trials, builds, strict=True):
-            self._close(task, trial, self._measurement(task, build))
+            checkpoint()
+            self._close(task, trial, self._measurement(task, trial, build))
             if build.artefact is not None:
                 task.keep_artefact(trial, build.artefact)
 
@@ -44,14 +48,22 @@ class Measuring:
             task.codebook.kernels([t.candidate for t in trials]), together=True
         )
 
-    def _measurement(self, task: Task, build: BuildResult) -> Measurement:
+    def _measurement(self, task: Task, trial: Trial, build: BuildResult) -> Measurement:
+        """What a trial gave. A run that was lost with its runner says nothing of the candidate: it is run again, under
+        the next attempt, until there is none."""
         if build.artefact is None:
             return Measurement(
                 build.outcome, error=build.error, log=build.log, build_seconds=build.build_seconds
             )
         policy = TimingPolicy(threads=self.threads, best_seconds=task.best_seconds)
         with self.clock.phase("run"):
-            measured = self.runner.measure(build.artefact, task.check, policy)
+            attempt: int | None = trial.attempt
+            while attempt is not None:
+                run = f"{trial.id}#{attempt}"
+                measured = self.runner.measure(build.artefact, task.check, policy, run=run)
+                if measured.outcome is not Outcome.LOST:
+                    break
+                attempt = self.store.next_attempt(task.id, trial.number)
         return _with_build(measured, build, build.artefact)
 
     def _close(self, task: Task, trial: Trial, measurement: Measurement) -> None:

@@ -12,6 +12,7 @@ from autosched.records.outcome import Outcome
 from autosched.records.record import Timing
 from autosched.records.store import Job
 from autosched.tuning import progress
+from autosched.tuning.loop import LoopEnd
 from autosched.tuning.phases import Phase
 from autosched.tuning.task import Subject, Task
 
@@ -55,8 +56,7 @@ class TaskReport:
 
 @dataclass(frozen=True)
 class Report:
-    """`phase_seconds` sum to `wall_seconds`. `interrupted`: ended by the user, to be gone on with by the same
-    command."""
+    """`phase_seconds` sum to `wall_seconds`. `end` is None where the job was interrupted, to be gone on with."""
 
     job_id: str
     target_key: str
@@ -67,7 +67,11 @@ class Report:
     tasks: tuple[TaskReport, ...]
     wall_seconds: float
     phase_seconds: Mapping[Phase, float]
-    interrupted: bool = False
+    end: LoopEnd | None
+
+    @property
+    def interrupted(self) -> bool:
+        return self.end is None
 
     @property
     def estimated_graph_seconds(self) -> float | None:
@@ -129,7 +133,7 @@ def job_report(
     bound: Bound,
     phase_seconds: Mapping[Phase, float],
     *,
-    interrupted: bool,
+    end: LoopEnd | None,
 ) -> Report:
     """The report of a job."""
     return Report(
@@ -142,5 +146,5 @@ def job_report(
         tasks=tuple(task_report(t, bound) for t in tasks),
         wall_seconds=sum(phase_seconds.values()),
         phase_seconds=dict(phase_seconds),
-        interrupted=interrupted,
+        end=end,
     )

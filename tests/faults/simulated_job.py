@@ -73,9 +73,11 @@ class TalkingMachine(SimulatedMachine):
             say("built", kernel.digest)
         return super().build(kernels, together=together)
 
-    def measure(self, artefact: Artefact, check: Check, policy: TimingPolicy) -> Measurement:
+    def measure(
+        self, artefact: Artefact, check: Check, policy: TimingPolicy, *, run: str = ""
+    ) -> Measurement:
         say("measured", artefact.kernel.digest)
-        return super().measure(artefact, check, policy)
+        return super().measure(artefact, check, policy, run=run)
 
 
 def matmul(m: int, n: int, k: int) -> Workload:

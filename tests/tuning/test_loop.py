@@ -173,7 +173,7 @@ def test_defaults_come_first_and_are_confirmed_at_once() -> None:
 def test_the_winner_is_the_fastest_and_never_slower_than_the_default() -> None:
     rig = Rig(MemoryStore())
     rig.loop.run()
-    report = job_report(rig.job, rig.tasks, lambda s: 1e-9, rig.clock.seconds(), interrupted=False)
+    report = job_report(rig.job, rig.tasks, lambda s: 1e-9, rig.clock.seconds(), end="trials")
     for task, one in zip(rig.tasks, report.tasks, strict=True):
         fastest = task.best_seconds
         assert fastest is not None
@@ -202,7 +202,7 @@ def test_failures_are_outcomes_and_the_job_ends_well() -> None:
 def test_no_kernel_ever_works_and_the_job_still_ends() -> None:
     rig = Rig(MemoryStore(), lambda kernel: Outcome.WRONG_RESULT)
     rig.loop.run()
-    report = job_report(rig.job, rig.tasks, lambda s: 1e-9, rig.clock.seconds(), interrupted=False)
+    report = job_report(rig.job, rig.tasks, lambda s: 1e-9, rig.clock.seconds(), end="trials")
     assert report.failed_tasks == tuple(w.name for w in WORKLOADS)
     assert report.estimated_graph_seconds is None
     assert not rig.store.best(WORKLOADS[0].key)
@@ -245,7 +245,7 @@ def test_a_default_that_fails_does_not_keep_others_from_winning() -> None:
 
     rig = Rig(MemoryStore(), answer)
     rig.loop.run()
-    report = job_report(rig.job, rig.tasks, lambda s: 1e-9, rig.clock.seconds(), interrupted=False)
+    report = job_report(rig.job, rig.tasks, lambda s: 1e-9, rig.clock.seconds(), end="trials")
     assert not report.failed_tasks
     for task in report.tasks:
         assert task.default_seconds is None
@@ -256,7 +256,7 @@ def test_a_machine_that_is_never_quiet_still_gets_confirmed_winners() -> None:
     rig = Rig(MemoryStore())
     honest = rig.machine.measure
 
-    def shaken(*arguments: Any) -> Measurement:
+    def shaken(*arguments: Any, run: str) -> Measurement:
         found = honest(*arguments)
         assert found.timing is not None
         timing = replace(found.timing, contended_share=1.0)
@@ -264,6 +264,6 @@ def test_a_machine_that_is_never_quiet_still_gets_confirmed_winners() -> None:
 
     rig.machine.measure = shaken  # type: ignore[method-assign]
     rig.loop.run()
-    report = job_report(rig.job, rig.tasks, lambda s: 1e-9, rig.clock.seconds(), interrupted=False)
+    report = job_report(rig.job, rig.tasks, lambda s: 1e-9, rig.clock.seconds(), end="trials")
     assert not report.failed_tasks
     assert all(t.speedup is not None and t.speedup >= 1 for t in report.tasks)
