@@ -11,10 +11,10 @@ import numpy as np
 from autosched.errors import InvalidInput
 from autosched.graph.graph import Graph, TensorType
 from autosched.graph.importers.json import export_json
-from autosched.graph.limits import DEFAULT_LIMITS, check_size
+from autosched.graph.limits import DEFAULT_LIMITS, ImportLimits, check_size
 from autosched.graph.partition.cut import partition
 from autosched.graph.partition.plan import Call, GraphTask, Partition, Plan
-from autosched.graph.passes.pipeline import simplify
+from autosched.graph.passes.pipeline import passes_within, simplify
 from autosched.graph.reference import reference_outputs
 from autosched.graph.source import ModelSource, load_source
 from autosched.measure.protocol import Array
@@ -26,8 +26,8 @@ from autosched.tuning.check import Reference
 from autosched.tuning.roofline import operations
 from autosched.tuning.task import Subject
 
-AnySource = str | Graph | Workload
-"""A SOURCE of the command line, an imported graph, or a computation of the user's own."""
+AnySource = str | ModelSource | Graph | Workload
+"""A SOURCE of the command line, a model that was read, an imported graph, or a computation of the user's own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,17 +52,18 @@ class Work:
         return self.partition is None
 
 
-def work_of(source: AnySource) -> Work:
+def work_of(source: AnySource, limits: ImportLimits = DEFAULT_LIMITS) -> Work:
     """Reads, simplifies and partitions a source; InvalidInput names what is wrong with it."""
     if isinstance(source, Workload):
         _check_sizes(source)
         return _workloads_work(source.name, [Written(source.name, source)])
     if isinstance(source, Graph):
-        return _graph_work("graph", source, export_json(source).encode(), None)
-    loaded = load_source(source)
+        cut = _cut(source, limits)
+        return _graph_work("graph", export_json(source).encode(), cut)
+    loaded = source if isinstance(source, ModelSource) else load_source(source, limits=limits)
     if isinstance(loaded, ModelSource):
-        return _graph_work(loaded.name, loaded.graph, loaded.data, loaded)
-    cases = [Written(c.name, c.workload(), _case_reference(c)) for c in loaded.cases]
+        return _graph_work(loaded.name, loaded.data, _cut(loaded.graph, limits), loaded)
+    cases = [Written(c.name, c.workload(), case_reference(c)) for c in loaded.cases]
     return _workloads_work(loaded.name, cases)
 
 
@@ -89,8 +90,11 @@ class Written:
     reference: Reference | None = None
 
 
-def _graph_work(name: str, graph: Graph, data: bytes, model: ModelSource | None) -> Work:
-    cut = partition(simplify(graph))
+def _cut(graph: Graph, limits: ImportLimits) -> Partition:
+    return partition(simplify(graph, passes_within(limits)))
+
+
+def _graph_work(name: str, data: bytes, cut: Partition, model: ModelSource | None = None) -> Work:
     subjects = tuple(_graph_subject(t) for t in cut.tasks if not _is_empty(t.workload))
     return Work(name, _digest(data), subjects, cut.plan, cut, model)
 
@@ -100,22 +104,22 @@ def _graph_subject(task: GraphTask) -> Subject:
         task.name,
         task.workload,
         task.weight,
-        _graph_reference(task),
+        graph_reference(task.subgraph),
         operations(task.workload),
     )
 
 
-def _graph_reference(task: GraphTask) -> Reference:
-    """The operators' own meaning of the unfused subgraph, floats in float64."""
-    shapes = [task.subgraph.types[n].shape for n in task.subgraph.inputs]
+def graph_reference(subgraph: Graph) -> Reference:
+    """The operators' own meaning of a task's unfused subgraph, floats in float64."""
+    shapes = [subgraph.types[n].shape for n in subgraph.inputs]
 
     def compute(inputs: Sequence[Array]) -> Sequence[Array]:
-        return reference_outputs(task.subgraph, _wide(inputs, shapes))
+        return reference_outputs(subgraph, _wide(inputs, shapes))
 
     return compute
 
 
-def _case_reference(case: Case) -> Reference:
+def case_reference(case: Case) -> Reference:
     """The case's own NumPy meaning, in float64."""
     shapes = [t.static_shape for t in case.workload().inputs]
     return lambda inputs: [case.reference(tuple(_wide(inputs, shapes)))]
