@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pydantic import BaseModel
 
-from autosched.tuning.report import Report, TaskReport
 from autosched.wire.number import Number, microseconds
+
+if TYPE_CHECKING:  # clients read documents without the searches behind them
+    from autosched.tuning.report import Report, TaskReport
 
 
 class TaskDocument(BaseModel):
