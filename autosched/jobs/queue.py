@@ -161,8 +161,9 @@ class JobLeases(Protocol):
         """The heartbeat of a holder: leases whose fence or holder is another's are not in the answer."""
         ...
 
-    def release(self, holder: str, job_id: str, fence: int) -> None:
-        """Hands a job over: it can be claimed at once, and nothing of it counts as an attempt."""
+    def release(self, holder: str, job_id: str, fence: int, *, is_clean: bool = True) -> None:
+        """Hands a job over: it can be claimed at once. Where that is clean, nothing of it counts as an attempt. Without
+        effect where it is ours no more."""
         ...
 
     def end_claimed(
