@@ -52,7 +52,7 @@ class Warden:
         journal: Path | None = None,
         namespaces: bool = True,
     ):
-        """`role`: "compiler" or "runner"; `tag` marks every process below; `threads_library` is the pool's file;
+        """`role`: "compiler", "runner" or the MODULE:FUNCTION that makes its jobs; `tag` marks every process below; `threads_library` is the pool's file;
         `namespaces`: leave the host's processes and network where that is permitted."""
         self._boot = {
             "role": role,

@@ -6,6 +6,7 @@ It takes one request at a time from its socket, runs it contained and answers. I
 from __future__ import annotations
 
 import ctypes
+import importlib
 import os
 import select
 import socket
@@ -88,7 +89,11 @@ def _answer(
 
 
 def _jobs(boot: dict[str, Any]) -> dict[str, Job]:
-    """The jobs of a role; only a runner pays for NumPy."""
+    """The jobs of a role; only a runner pays for NumPy. A role MODULE:FUNCTION is made above this package."""
+    module, colon, function = boot["role"].partition(":")
+    if colon:
+        made: dict[str, Job] = getattr(importlib.import_module(module), function)(boot)
+        return made
     if boot["role"] == "compiler":
         from autosched.measure.compile_job import compile_source
 
