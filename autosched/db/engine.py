@@ -13,9 +13,17 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import (
+    DBAPIError,
+    IntegrityError,
+    OperationalError,
+    SQLAlchemyError,
+)
+from sqlalchemy.exc import (
+    TimeoutError as NoConnectionFree,
+)
 
 from autosched.db.location import make_directory, printable
 from autosched.errors import InvalidInput, StoreError
@@ -24,6 +32,7 @@ Result = TypeVar("Result")
 
 BUSY_SECONDS = 30
 WRITE_ATTEMPTS = 5
+CONNECTIONS = 10
 
 PRAGMAS = (
     f"pragma busy_timeout = {BUSY_SECONDS * 1000}",
@@ -35,13 +44,17 @@ PRAGMAS = (
 _SERIALIZATION_FAILURES = frozenset({"40001", "40P01"})
 
 
-def open_engine(url: URL) -> Engine:
-    """An engine that has answered once. InvalidInput: no file can be there, it is no database, nobody answers."""
+def open_engine(url: URL, *, connections: int = CONNECTIONS) -> Engine:
+    """An engine that has answered once and opens at most so many connections at a time. InvalidInput: no file can be
+    there, it is no database, nobody answers."""
     make_directory(url)
     engine = create_engine(
         url,
         json_serializer=partial(json.dumps, allow_nan=False, separators=(",", ":")),
         pool_pre_ping=url.get_backend_name() != "sqlite",
+        pool_size=connections,
+        max_overflow=0,
+        pool_timeout=BUSY_SECONDS,
     )
     if engine.dialect.name == "sqlite":
         _prepare_sqlite(engine)
@@ -67,6 +80,11 @@ def _prepare_sqlite(engine: Engine) -> None:
     def _begin(connection: Connection) -> None:
         writing = connection.get_execution_options().get("writing", False)
         connection.exec_driver_sql("begin immediate" if writing else "begin")
+
+
+def ping(engine: Engine) -> None:
+    """StoreError: nobody answers."""
+    in_read(engine, lambda connection: connection.execute(text("select 1")).all())
 
 
 @contextmanager
@@ -110,7 +128,9 @@ def in_read(engine: Engine, work: Callable[[Connection], Result]) -> Result:
 
 
 def _meaning(error: SQLAlchemyError) -> Exception:
-    """A lost connection may come back; everything else is a bug of ours."""
+    """A lost connection may come back, and one will be free; everything else is a bug of ours."""
+    if isinstance(error, NoConnectionFree):
+        return StoreError(f"every connection to the database is in use: {error}")
     if isinstance(error, DBAPIError) and error.connection_invalidated:
         return StoreError(f"the database has gone: {error.orig}")
     return error

@@ -1,6 +1,6 @@
 """The export file: JSON lines, one record a line, with a version and an end.
 
-    {"kind": "header", "autosched_export": 1, "schema_version": "0001", "exported_at": ...}
+    {"kind": "header", "autosched_export": 2, "schema_version": "0002", "exported_at": ...}
     {"kind": "target", "key": ..., "fields": {...}}         then toolchain, workload, calibration
     {"kind": "job", "id": ..., ..., "history": [trial id...]}         then task
     {"kind": "trial", "task_id": ..., "number": 0, ...}     in the order they were proposed
@@ -10,7 +10,9 @@
 
 Every line is checked against its model here: unknown fields, outcomes and purposes are refused, as are numbers that are
 not finite. Ids of trials are `<task id>.<number>`; row numbers of a database never leave it. Open trials are not
-exported, for they are no results.
+exported, for they are no results; nor are leases, events, turns, workers and tokens, which mean nothing elsewhere.
+
+Version 2 added what a submitted job says beyond a local command's, all with defaults: files of version 1 are read.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ from autosched.records.outcome import Outcome
 from autosched.records.record import Mode, Purpose, trial_id
 from autosched.records.store import JobState
 
-EXPORT_VERSION = 1
+EXPORT_VERSION = 2
+READABLE_VERSIONS = (1, 2)
 KEY_PATTERN = r"^[A-Za-z0-9._~-]{1,80}$"
 
 
@@ -104,6 +107,21 @@ class JobLine(Line):
     created_at: Time
     ended_at: Time | None
     history: list[Key]
+    owner: Key | None = None
+    priority: Annotated[int, Field(ge=-(2**31), lt=2**31)] = 0
+    labels: dict[str, str] = {}
+    seconds: Positive | None = None
+    policy: Annotated[str, Field(max_length=20)] = "evolutionary"
+    started_at: Time | None = None
+    spent_seconds: Seconds = 0.0
+
+
+class StandingObject(Line):
+    """The last side-by-side run of a task: its winner and the default's time."""
+
+    trial_id: Key
+    side_by_side: Key
+    default_seconds: Positive
 
 
 class TaskLine(Line):
@@ -114,6 +132,10 @@ class TaskLine(Line):
     name: str
     workload_key: Key
     weight: Count
+    reference: str = ""
+    operations: Seconds | None = None
+    bound_seconds: Seconds | None = None
+    standing: StandingObject | None = None
 
 
 class StepObject(Line):

@@ -103,20 +103,43 @@ def _keys(connection: Connection) -> Iterator[exchange.AnyLine]:
 
 def _jobs(connection: Connection) -> Iterator[exchange.AnyLine]:
     history = _histories(connection)
-    for row in _rows(connection, select(*JobRow.__table__.columns).order_by(JobRow.created_at)):
-        columns = dict(row._mapping)
-        del columns["spec_key"]
-        yield exchange.JobLine(**columns, history=history.get(row.id, []))
-    tasks = select(
-        TaskRow.id,
-        TaskRow.job_id,
-        TaskRow.position,
-        TaskRow.name,
-        TaskRow.workload_key,
-        TaskRow.weight,
+    columns = [c for c in JobRow.__table__.columns if c.name in exchange.JobLine.model_fields]
+    for row in _rows(connection, select(*columns).order_by(JobRow.created_at, JobRow.id)):
+        yield exchange.JobLine(**row._mapping, history=history.get(row.id, []))
+    for row in _rows(connection, _select_tasks()):
+        yield exchange.TaskLine(
+            **{name: row._mapping[name] for name in _TASK_COLUMNS}, standing=_standing(row)
+        )
+
+
+_TASK_COLUMNS = tuple(
+    c.name for c in TaskRow.__table__.columns if c.name in exchange.TaskLine.model_fields
+)
+
+
+def _select_tasks() -> Query:
+    return (
+        select(
+            *(TaskRow.__table__.columns[name] for name in _TASK_COLUMNS),
+            TaskRow.default_seconds,
+            RunRow.side_by_side,
+            TrialRow.task_id,
+            TrialRow.number,
+        )
+        .outerjoin(RunRow, RunRow.id == TaskRow.best_run_id)
+        .outerjoin(TrialRow, TrialRow.id == RunRow.trial_id)
+        .order_by(TaskRow.job_id, TaskRow.position)
     )
-    for row in _rows(connection, tasks.order_by(TaskRow.job_id, TaskRow.position)):
-        yield exchange.TaskLine(**row._mapping)
+
+
+def _standing(row: ResultRow) -> exchange.StandingObject | None:
+    if row.side_by_side is None:
+        return None
+    return exchange.StandingObject(
+        trial_id=trial_id(row.task_id, row.number),
+        side_by_side=row.side_by_side,
+        default_seconds=row.default_seconds,
+    )
 
 
 def _histories(connection: Connection) -> dict[str, list[str]]:
@@ -179,6 +202,7 @@ def _best(connection: Connection) -> Iterator[exchange.AnyLine]:
     )
     for row in _rows(connection, wanted):
         columns: dict[str, Any] = dict(row._mapping)
-        del columns["measurement_id"]
+        for name in ("measurement_id", "family_key", "log2_size"):
+            del columns[name]
         columns["trial_id"] = trial_id(columns.pop("task_id"), columns.pop("number"))
         yield exchange.BestLine(**columns)

@@ -10,14 +10,14 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, insert, select, update
 
 from autosched.db import exchange
 from autosched.db.chunks import ITEMS_A_STATEMENT, chunks
 from autosched.db.history import row_ids
 from autosched.db.jobs import spec_key
 from autosched.db.reading import ExportFile
-from autosched.db.rows import TIMING_NAMES, Columns, in_setting, setting_columns
+from autosched.db.rows import TIMING_NAMES, Columns, ResultRow, in_setting, setting_columns
 from autosched.db.schema import (
     BestRow,
     HistoryRow,
@@ -31,6 +31,7 @@ from autosched.db.schema import (
 )
 from autosched.db.targets import calibrate, insert_missing, target_columns, workload_columns
 from autosched.db.trials import Twin, find_twins
+from autosched.db.winners import shape_columns
 from autosched.errors import InvalidInput
 from autosched.records.record import Candidate
 from autosched.records.rules import UNMEASURED
@@ -58,6 +59,7 @@ def insert_file(connection: Connection, file: ExportFile) -> Mapping[str, int]:
     _insert_trials(insertion)
     _insert_histories(insertion, new_jobs)
     _insert_measurements(insertion)
+    _note_standings(insertion)
     _insert_best(insertion)
     return insertion.counts
 
@@ -100,7 +102,8 @@ def _job_columns(job: exchange.JobLine) -> Columns:
         int(job.seed),
         job.trials,
     )
-    columns = job.model_dump(exclude={"kind", "history"}) | {"spec_key": spec_key(spec)}
+    key = spec_key(spec) if job.owner is None else job.id
+    columns = job.model_dump(exclude={"kind", "history"}) | {"spec_key": key}
     if job.ended_at is not None:
         return columns
     ended = {"state": "cancelled", "end_reason": "imported unfinished"}
@@ -110,7 +113,7 @@ def _job_columns(job: exchange.JobLine) -> Columns:
 def _task_columns(file: ExportFile, task: exchange.TaskLine) -> Columns:
     job = file.jobs[task.job_id]
     keys = {"target_key": job.target_key, "toolchain_key": job.toolchain_key}
-    return task.model_dump(exclude={"kind"}) | keys
+    return task.model_dump(exclude={"kind", "standing"}) | keys
 
 
 def _insert_trials(insertion: Insertion) -> None:
@@ -236,14 +239,31 @@ def _run_columns(run: exchange.MeasurementLine, row: int) -> Columns:
     return columns | timing
 
 
+def _note_standings(insertion: Insertion) -> None:
+    """Of tasks that have none."""
+    for task in insertion.file.tasks.values():
+        if task.standing is not None:
+            run = _confirming_run(insertion, task.standing)
+            columns = {"default_seconds": task.standing.default_seconds, "best_run_id": run.id}
+            unknown = (TaskRow.id == task.id) & TaskRow.best_run_id.is_(None)
+            insertion.connection.execute(update(TaskRow).where(unknown).values(columns))
+
+
+def _confirming_run(
+    insertion: Insertion, won: exchange.StandingObject | exchange.BestLine
+) -> ResultRow:
+    row = insertion.known[won.trial_id]
+    wanted = select(RunRow.id, RunRow.trial_id, RunRow.median_seconds).where(
+        RunRow.trial_id == row, RunRow.side_by_side == won.side_by_side
+    )
+    return insertion.connection.execute(wanted).one()
+
+
 def _insert_best(insertion: Insertion) -> None:
     connection = insertion.connection
+    texts = {w.key: w.text for w in insertion.file.of(exchange.WorkloadLine)}
     for best in insertion.file.of(exchange.BestLine):
-        row = insertion.known[best.trial_id]
-        wanted = select(RunRow.id, RunRow.median_seconds).where(
-            RunRow.trial_id == row, RunRow.side_by_side == best.side_by_side
-        )
-        run = connection.execute(wanted).one()
+        run = _confirming_run(insertion, best)
         same = in_setting(BestRow, (best.workload_key, best.target_key, best.toolchain_key))
         standing = select(RunRow.median_seconds).join(BestRow, BestRow.measurement_id == RunRow.id)
         stands = connection.scalar(standing.where(*same))
@@ -251,7 +271,8 @@ def _insert_best(insertion: Insertion) -> None:
             continue
         connection.execute(delete(BestRow).where(*same))
         columns = best.model_dump(exclude={"kind", "side_by_side"})
-        columns |= {"trial_id": row, "measurement_id": run.id}
+        columns |= {"trial_id": run.trial_id, "measurement_id": run.id}
+        columns |= shape_columns(texts[best.workload_key])
         connection.execute(insert(BestRow), [columns])
         insertion.counts["best"] += 1
 

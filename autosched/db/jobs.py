@@ -46,7 +46,8 @@ def open_job(connection: Connection, opening: Opening) -> Job:
     unfinished = select(JobRow.id).where(JobRow.spec_key == wanted, JobRow.ended_at.is_(None))
     job_id = connection.scalar(unfinished)
     if job_id is None:
-        job_id = _insert_job(connection, opening, wanted)
+        job_id = new_job_id()
+        insert_job(connection, opening, {"id": job_id, "spec_key": wanted, "state": "running"})
     job = load_job(connection, job_id)
     assert job is not None
     return job
@@ -58,28 +59,31 @@ def spec_key(spec: JobSpec) -> str:
     return f"j1-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 
-def _insert_job(connection: Connection, opening: Opening, key: str) -> str:
-    spec, job_id = opening.spec, new_job_id()
+def insert_job(connection: Connection, opening: Opening, columns: Columns) -> None:
+    """A new job with its keys, tasks and history; `columns` hold the id and what no specification says."""
+    spec, job_id = opening.spec, columns["id"]
     _insert_keys(connection, opening)
     job = {
         **asdict(spec),
-        "id": job_id,
-        "spec_key": key,
         "seed": str(spec.seed),
-        "state": "running",
         "end_reason": "",
         "created_at": datetime.now(UTC),
+        **columns,
     }
     connection.execute(insert(JobRow), [job])
     tasks = [_task_columns(job_id, i, t, spec) for i, t in enumerate(opening.tasks)]
     if tasks:
         connection.execute(insert(TaskRow), tasks)
-    found = row_ids(connection, opening.history)
-    used = [i for i in opening.history if i in found]
+    insert_history(connection, job_id, opening.history)
+
+
+def insert_history(connection: Connection, job_id: str, history: Sequence[str]) -> None:
+    """Note the trials that are there as what the job's search starts from."""
+    found = row_ids(connection, history)
+    used = [i for i in history if i in found]
     rows = [{"job_id": job_id, "position": p, "trial_id": found[i]} for p, i in enumerate(used)]
     if rows:
         connection.execute(insert(HistoryRow), rows)
-    return job_id
 
 
 def _task_columns(job_id: str, position: int, task: TaskSpec, spec: JobSpec) -> Columns:
@@ -92,6 +96,7 @@ def _task_columns(job_id: str, position: int, task: TaskSpec, spec: JobSpec) -> 
         "target_key": spec.target_key,
         "toolchain_key": spec.toolchain_key,
         "weight": task.weight,
+        "reference": task.reference,
     }
 
 
@@ -116,22 +121,26 @@ def load_job(connection: Connection, job_id: str) -> Job | None:
     row = connection.execute(_select_jobs().where(JobRow.id == job_id)).first()
     if row is None:
         return None
+    return job_of(row, load_tasks(connection, [job_id]), load_history_ids(connection, job_id))
+
+
+def load_history_ids(connection: Connection, job_id: str) -> tuple[str, ...]:
+    """The trials that the job's search started from."""
     used = (
         select(TrialRow.task_id, TrialRow.number)
         .join(HistoryRow, HistoryRow.trial_id == TrialRow.id)
         .where(HistoryRow.job_id == job_id)
         .order_by(HistoryRow.position)
     )
-    history = tuple(trial_id(task, number) for task, number in connection.execute(used))
-    return _job_of(row, _load_tasks(connection, [job_id]), history)
+    return tuple(trial_id(task, number) for task, number in connection.execute(used))
 
 
 def load_jobs(connection: Connection, limit: int) -> tuple[Job, ...]:
     """Newest first, without histories."""
     newest = _select_jobs().order_by(JobRow.created_at.desc(), JobRow.id.desc()).limit(limit)
     rows = connection.execute(newest).all()
-    tasks = _load_tasks(connection, [row.id for row in rows])
-    return tuple(_job_of(row, tasks, ()) for row in rows)
+    tasks = load_tasks(connection, [row.id for row in rows])
+    return tuple(job_of(row, tasks, ()) for row in rows)
 
 
 def _select_jobs() -> Query:
@@ -141,22 +150,24 @@ def _select_jobs() -> Query:
 Tasks = Mapping[str, list[tuple[str, TaskSpec]]]
 
 
-def _load_tasks(connection: Connection, job_ids: Sequence[str]) -> Tasks:
+def load_tasks(connection: Connection, job_ids: Sequence[str]) -> Tasks:
+    """The tasks of each job in order."""
     wanted = (
-        select(TaskRow.id, TaskRow.job_id, TaskRow.name, TaskRow.weight, WorkloadRow.key)
-        .add_columns(WorkloadRow.text)
+        select(TaskRow.id, TaskRow.job_id, TaskRow.name, TaskRow.weight, TaskRow.reference)
+        .add_columns(WorkloadRow.key, WorkloadRow.text)
         .join(WorkloadRow, WorkloadRow.key == TaskRow.workload_key)
         .where(TaskRow.job_id.in_(job_ids))
         .order_by(TaskRow.job_id, TaskRow.position)
     )
     found: dict[str, list[tuple[str, TaskSpec]]] = {}
     for row in connection.execute(wanted):
-        task = TaskSpec(row.name, row.key, row.text, row.weight)
+        task = TaskSpec(row.name, row.key, row.text, row.weight, row.reference)
         found.setdefault(row.job_id, []).append((row.id, task))
     return found
 
 
-def _job_of(row: ResultRow, tasks: Tasks, history: tuple[str, ...]) -> Job:
+def job_of(row: ResultRow, tasks: Tasks, history: tuple[str, ...]) -> Job:
+    """The job of a whole row."""
     spec = JobSpec(
         row.source,
         row.source_key,

@@ -103,10 +103,9 @@ def _check_version(header: object) -> None:
     version = header.get("autosched_export") if isinstance(header, dict) else None
     if not isinstance(version, int):
         raise InvalidInput("line 1 is not the header of an export file")
-    if version != exchange.EXPORT_VERSION:
-        raise InvalidInput(
-            f"is of export version {version}, and this autosched reads {exchange.EXPORT_VERSION}"
-        )
+    if version not in exchange.READABLE_VERSIONS:
+        known = " and ".join(map(str, exchange.READABLE_VERSIONS))
+        raise InvalidInput(f"is of export version {version}, and this autosched reads {known}")
 
 
 def _check_references(file: ExportFile) -> None:
@@ -130,6 +129,10 @@ def _check_references(file: ExportFile) -> None:
     confirmed = {
         (r.trial_id, r.side_by_side) for r in file.of(exchange.MeasurementLine) if r.timing
     }
+    for task in file.tasks.values():
+        stands = task.standing
+        if stands and (stands.trial_id, stands.side_by_side) not in confirmed:
+            raise InvalidInput(f"task {task.id}: {stands.trial_id} was never confirmed")
     for best in file.of(exchange.BestLine):
         _check_best(file, best)
         if (best.trial_id, best.side_by_side) not in confirmed:

@@ -11,7 +11,8 @@
 | measurements | one run of a trial | one search run a trial |
 | best | the confirmed winner of a setting | (workload, target, toolchain) |
 
-A setting is workload, target and toolchain: what a candidate's result holds for. Seconds are seconds a call.
+Those of the service stand in `service_schema`. A setting is workload, target and toolchain: what a candidate's result
+holds for. Seconds are seconds a call.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from sqlalchemy import (
     MetaData,
     String,
     Text,
+    TextClause,
     UniqueConstraint,
     text,
 )
@@ -47,16 +49,26 @@ Word = String(20)
 Serial = BigInteger().with_variant(Integer, "sqlite")
 
 
-def _listed(words: Iterable[str]) -> str:
+def listed(words: Iterable[str]) -> str:
     return ", ".join(f"'{word}'" for word in words)
 
 
-OUTCOMES = _listed(Outcome)
+_ZERO = text("0")
+OUTCOMES = listed(Outcome)
 _MEASURED_ONCE = text(
-    f"number > 0 and reused_id is null and outcome not in ({_listed(sorted(UNMEASURED))})"
+    f"number > 0 and reused_id is null and outcome not in ({listed(sorted(UNMEASURED))})"
 )
 _UNFINISHED = text("ended_at is null")
+_QUEUED = text("owner is not null and ended_at is null")
+_SUBMITTED = text("owner is not null")
+_KEYED = text("idempotency_key is not null")
+_HISTORY = text("outcome is not null and outcome <> 'pruned' and reused_id is null")
 _SEARCH_RUN = text("purpose = 'search'")
+
+
+def _where(name: str, *columns: str, where: TextClause, unique: bool = False) -> Index:
+    """An index of some rows."""
+    return Index(name, *columns, unique=unique, sqlite_where=where, postgresql_where=where)
 
 
 class Table(DeclarativeBase):
@@ -111,18 +123,20 @@ class CalibrationRow(Table):
 
 
 class JobRow(Table):
-    """`spec_key` is the digest of the specification, whose fields are the columns after it."""
+    """`spec_key` is the digest of the specification, whose fields are the columns after it; of a submitted job it is
+    the id, for two may submit the same.
+
+    A submitted job has an owner, and columns from there on; nobody claims one without. `fence` counts its claims,
+    `event_count` its events, `spent_seconds` its turns on devices.
+    """
 
     __tablename__ = "jobs"
     __table_args__ = (
-        CheckConstraint(f"state in ({_listed(get_args(JobState))})", name="state"),
-        Index(
-            "uq_jobs_unfinished",
-            "spec_key",
-            unique=True,
-            sqlite_where=_UNFINISHED,
-            postgresql_where=_UNFINISHED,
-        ),
+        CheckConstraint(f"state in ({listed(get_args(JobState))})", name="state"),
+        _where("uq_jobs_unfinished", "spec_key", where=_UNFINISHED, unique=True),
+        _where("uq_jobs_idempotency", "owner", "idempotency_key", where=_KEYED, unique=True),
+        _where("ix_jobs_queued", "target_key", where=_QUEUED),
+        _where("ix_jobs_submitted", "owner", "id", where=_SUBMITTED),
     )
 
     id: Mapped[str] = mapped_column(Key, primary_key=True)
@@ -138,9 +152,27 @@ class JobRow(Table):
     end_reason: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
     ended_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    owner: Mapped[str | None] = mapped_column(Key)
+    priority: Mapped[int] = mapped_column(server_default=_ZERO)
+    labels: Mapped[dict[str, str]] = mapped_column(JSON, server_default=text("'{}'"))
+    seconds: Mapped[float | None] = mapped_column(Double)
+    policy: Mapped[str] = mapped_column(Word, server_default="evolutionary")
+    fence: Mapped[int] = mapped_column(server_default=_ZERO)
+    started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    queue_seconds: Mapped[float | None] = mapped_column(Double)
+    queued_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    cancel_asked_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    idempotency_key: Mapped[str | None] = mapped_column(Text)
+    body_digest: Mapped[str] = mapped_column(Text, server_default="")
+    upload_bytes: Mapped[int] = mapped_column(BigInteger, server_default=_ZERO)
+    event_count: Mapped[int] = mapped_column(server_default=_ZERO)
+    spent_seconds: Mapped[float] = mapped_column(Double, server_default=_ZERO)
 
 
 class TaskRow(Table):
+    """The standing of its last side-by-side run is written with that run: the default's time in it and the run of its
+    winner (no foreign key, for runs refer to trials and these to tasks; such a run is never forgotten)."""
+
     __tablename__ = "tasks"
     __table_args__ = (UniqueConstraint("job_id", "position"),)
 
@@ -152,6 +184,11 @@ class TaskRow(Table):
     target_key: Mapped[str] = mapped_column(ForeignKey("targets.key"))
     toolchain_key: Mapped[str] = mapped_column(ForeignKey("toolchains.key"))
     weight: Mapped[int]
+    reference: Mapped[str] = mapped_column(Text, server_default="")
+    operations: Mapped[float | None] = mapped_column(Double)
+    bound_seconds: Mapped[float | None] = mapped_column(Double)
+    default_seconds: Mapped[float | None] = mapped_column(Double)
+    best_run_id: Mapped[int | None] = mapped_column(Serial)
 
 
 class TrialRow(Table):
@@ -164,18 +201,18 @@ class TrialRow(Table):
         UniqueConstraint("task_id", "candidate_key"),
         CheckConstraint(f"outcome in ({OUTCOMES})", name="outcome"),
         CheckConstraint("number >= 0 and attempt >= 1", name="number"),
-        Index(
+        _where(
             "uq_trials_measured_once",
             "candidate_key",
             "workload_key",
             "target_key",
             "toolchain_key",
+            where=_MEASURED_ONCE,
             unique=True,
-            sqlite_where=_MEASURED_ONCE,
-            postgresql_where=_MEASURED_ONCE,
         ),
-        Index(None, "workload_key", "id"),
-        Index(None, "target_key", "id"),
+        Index(None, "task_id", "outcome"),
+        _where("ix_trials_history_of_workload", "workload_key", "target_key", "id", where=_HISTORY),
+        _where("ix_trials_history_of_target", "target_key", "id", where=_HISTORY),
         {"sqlite_autoincrement": True},
     )
 
@@ -215,19 +252,13 @@ class RunRow(Table):
 
     __tablename__ = "measurements"
     __table_args__ = (
-        CheckConstraint(f"purpose in ({_listed(get_args(Purpose))})", name="purpose"),
+        CheckConstraint(f"purpose in ({listed(get_args(Purpose))})", name="purpose"),
         CheckConstraint(f"outcome in ({OUTCOMES})", name="outcome"),
         CheckConstraint(
             "outcome <> 'ok' or (median_seconds is not null and median_seconds > 0)", name="timing"
         ),
         UniqueConstraint("trial_id", "side_by_side"),
-        Index(
-            "uq_measurements_search_run",
-            "trial_id",
-            unique=True,
-            sqlite_where=_SEARCH_RUN,
-            postgresql_where=_SEARCH_RUN,
-        ),
+        _where("uq_measurements_search_run", "trial_id", where=_SEARCH_RUN, unique=True),
     )
 
     id: Mapped[int] = mapped_column(Serial, primary_key=True)
@@ -253,16 +284,20 @@ class RunRow(Table):
 
 
 class BestRow(Table):
-    """The winner's timing is that of its run in the interleaved comparison, as is `default_seconds`."""
+    """The winner's timing is that of its run in the interleaved comparison, as is `default_seconds`. `family_key` and
+    `log2_size`, of all extents of the workload together, find the winners of near shapes."""
 
     __tablename__ = "best"
+    __table_args__ = (Index(None, "family_key", "log2_size"),)
 
     workload_key: Mapped[str] = mapped_column(ForeignKey("workloads.key"), primary_key=True)
     target_key: Mapped[str] = mapped_column(ForeignKey("targets.key"), primary_key=True)
     toolchain_key: Mapped[str] = mapped_column(ForeignKey("toolchains.key"), primary_key=True)
     trial_id: Mapped[int] = mapped_column(ForeignKey("trials.id"), index=True)
-    measurement_id: Mapped[int] = mapped_column(ForeignKey("measurements.id"))
+    measurement_id: Mapped[int] = mapped_column(ForeignKey("measurements.id"), index=True)
     space_version: Mapped[str] = mapped_column(Key)
     source_digest: Mapped[str] = mapped_column(Key)
     default_seconds: Mapped[float] = mapped_column(Double)
     measured_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    family_key: Mapped[str] = mapped_column(Key, server_default="")
+    log2_size: Mapped[float] = mapped_column(Double, server_default=_ZERO)

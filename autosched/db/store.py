@@ -1,4 +1,4 @@
-"""SqlTuningStore: the TuningStore and Catalog protocols, one transaction a call.
+"""SqlTuningStore: the protocols of `records` and of `jobs`, one transaction a call.
 
 Each method puts its values into stored form, runs one function of this package in one transaction and returns plain
 values; what the calls guarantee stands in `autosched.records.store`. Safe to share between threads.
@@ -6,18 +6,20 @@ values; what the calls guarantee stands in `autosched.records.store`. Safe to sh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
-from autosched.db import history, jobs, targets, winners
+from autosched.db import fenced, history, jobs, moves, targets, winners
 from autosched.db import trials as trial_rows
-from autosched.db.engine import in_read, in_write, open_engine
+from autosched.db.calls import LeaseCalls, QueueCalls, RegistryCalls
+from autosched.db.engine import CONNECTIONS, in_read, in_write, open_engine, ping
 from autosched.db.location import database_url, require_file
 from autosched.db.upgrade import upgrade_engine
+from autosched.jobs.record import EndReason
 from autosched.records.record import Measurement, Trial
 from autosched.records.rules import (
     check_confirmation,
@@ -38,9 +40,14 @@ from autosched.records.store import (
     TaskSpec,
 )
 
+Result = TypeVar("Result")
 
-def connect(url: str | None = None, *, must_exist: bool = False) -> SqlTuningStore:
-    """The store at a URL or path (None: a file in the user's data directory), made or upgraded if need be.
+
+def connect(
+    url: str | None = None, *, must_exist: bool = False, connections: int = CONNECTIONS
+) -> SqlTuningStore:
+    """The store at a URL or path (None: a file in the user's data directory), made or upgraded if need be, over at most
+    so many connections.
 
     InvalidInput: not a URL, not writable, not a database, of a newer schema than ours, or a file that is not there
     and `must_exist`.
@@ -48,7 +55,7 @@ def connect(url: str | None = None, *, must_exist: bool = False) -> SqlTuningSto
     where = database_url(url)
     if must_exist:
         require_file(where)
-    engine = open_engine(where)
+    engine = open_engine(where, connections=connections)
     try:
         upgrade_engine(engine)
     except BaseException:
@@ -67,7 +74,7 @@ def open_store(url: str | None = None, *, must_exist: bool = False) -> Iterator[
         store.close_connections()
 
 
-class SqlTuningStore:
+class SqlTuningStore(QueueCalls, LeaseCalls, RegistryCalls):
     """A store over an engine whose database is at the current schema; `close_connections` when done with it."""
 
     def __init__(self, engine: Engine) -> None:
@@ -75,6 +82,13 @@ class SqlTuningStore:
 
     def close_connections(self) -> None:
         self.engine.dispose()
+
+    def ping(self) -> None:
+        """StoreError: the database does not answer."""
+        ping(self.engine)
+
+    def fenced(self, job_id: str, fence: int) -> FencedSqlStore:
+        return FencedSqlStore(self.engine, job_id, fence)
 
     def open_job(
         self,
@@ -166,3 +180,43 @@ class SqlTuningStore:
 
     def workload_text(self, workload_key: str) -> str | None:
         return in_read(self.engine, lambda c: targets.load_workload_text(c, workload_key))
+
+    def targets(self) -> Mapping[str, Mapping[str, Any]]:
+        return in_read(self.engine, targets.load_targets)
+
+
+class FencedSqlStore(SqlTuningStore):
+    """A FencedStore: the same database for the holder of one job, whose decisions check the fence under the job's row
+    lock first."""
+
+    def __init__(self, engine: Engine, job_id: str, fence: int) -> None:
+        super().__init__(engine)
+        self.job_id = job_id
+        self.fence = fence
+
+    def begin(
+        self, history: Sequence[str], bounds: Mapping[str, tuple[float, float | None]]
+    ) -> None:
+        self._decide(lambda c: fenced.begin(c, self.job_id, history, bounds))
+
+    def propose(self, task_id: str, round: int, trials: Sequence[Trial]) -> tuple[Trial, ...]:
+        check_round(task_id, round, trials)
+        stored = [storable_trial(t) for t in trials]
+        return self._decide(lambda c: trial_rows.propose(c, task_id, stored))
+
+    def resend(self, task_id: str, *, attempts: int = MAX_ATTEMPTS) -> tuple[Trial, ...]:
+        return self._decide(lambda c: trial_rows.resend(c, task_id, attempts))
+
+    def next_attempt(self, task_id: str, number: int, *, attempts: int) -> int | None:
+        return self._decide(lambda c: fenced.next_attempt(c, task_id, number, attempts))
+
+    def end_job(self, job_id: str, state: JobState, end_reason: str) -> None:
+        ending = moves.Ending(state, cast(EndReason, end_reason))
+        in_write(self.engine, lambda c: moves.end_claimed(c, job_id, self.fence, ending))
+
+    def _decide(self, work: Callable[[Connection], Result]) -> Result:
+        def checked(connection: Connection) -> Result:
+            moves.check_fence(connection, self.job_id, self.fence)
+            return work(connection)
+
+        return in_write(self.engine, checked)

@@ -7,8 +7,10 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
 
+from autosched.db.chunks import chunks
 from autosched.db.rows import Columns
 from autosched.db.schema import CalibrationRow, TargetRow, ToolchainRow, WorkloadRow
+from autosched.db.upsert import insert_new
 from autosched.records.family import family_key
 from autosched.records.rules import better_calibration, storable_json
 
@@ -34,15 +36,22 @@ Keyed = type[TargetRow] | type[ToolchainRow] | type[WorkloadRow]
 def insert_missing(connection: Connection, table: Keyed, rows: Sequence[Columns]) -> int:
     """Insert the rows whose keys are not there yet, and count them; the first data of a key stays."""
     keys = [row["key"] for row in rows]
-    there = set(connection.scalars(select(table.key).where(table.key.in_(keys))))
+    there: set[str] = set()
+    for part in chunks(keys):
+        there.update(connection.scalars(select(table.key).where(table.key.in_(part))))
     missing = [row for row in rows if row["key"] not in there]
-    if missing:
-        connection.execute(insert(table), missing)
+    insert_new(connection, table, sorted(missing, key=lambda row: row["key"]))
     return len(missing)
 
 
 def load_target(connection: Connection, key: str) -> Mapping[str, Any] | None:
     return connection.scalar(select(TargetRow.fields).where(TargetRow.key == key))
+
+
+def load_targets(connection: Connection) -> dict[str, Mapping[str, Any]]:
+    """By key."""
+    rows = connection.execute(select(TargetRow.key, TargetRow.fields).order_by(TargetRow.key))
+    return dict(rows.all())
 
 
 def load_toolchain(connection: Connection, key: str) -> Mapping[str, Any] | None:

@@ -14,14 +14,17 @@ from sqlalchemy.exc import DBAPIError
 import autosched
 from autosched.db.engine import open_engine, write
 from autosched.db.location import database_url, printable
-from autosched.db.schema import Table
+from autosched.db.service_schema import LeaseRow
 from autosched.errors import InvalidInput
 
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0001"
+HEAD = "0002"
 """The revision that `schema` describes."""
+
+METADATA = LeaseRow.metadata
+"""Of all tables: those of the service refer to the others."""
 
 _LOCK_NUMBER = 0x6175746F
 """Names our lock among a PostgreSQL database's advisory locks."""
@@ -72,7 +75,7 @@ def migration_config(connection: Connection) -> Config:
     config = Config()
     config.set_main_option("script_location", str(scripts_directory()).replace("%", "%%"))
     config.attributes["connection"] = connection
-    config.attributes["metadata"] = Table.metadata
+    config.attributes["metadata"] = METADATA
     return config
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, insert, select, update
 
 from autosched.db.rows import (
+    Columns,
     ResultRow,
     best_of,
     in_setting,
@@ -16,8 +17,9 @@ from autosched.db.rows import (
     select_best,
     setting_columns,
 )
-from autosched.db.schema import BestRow, RunRow, TrialRow, WorkloadRow
+from autosched.db.schema import BestRow, RunRow, TaskRow, TrialRow, WorkloadRow
 from autosched.db.trials import setting_of
+from autosched.records.family import family_key, log2_size
 from autosched.records.outcome import CONFIRMABLE, Outcome
 from autosched.records.record import Measurement, Setting
 from autosched.records.rules import default_timing, replaces, side_by_side_key
@@ -35,9 +37,14 @@ def confirm(connection: Connection, confirmation: Confirmation) -> BestRecord | 
     if connection.scalar(select(RunRow.id).where(stored)):
         return standing
     runs = _insert_runs(connection, confirmation, contenders, key)
+    default = default_timing(confirmation)
+    stands = {"default_seconds": default.median_seconds, "best_run_id": runs[confirmation.winner]}
+    connection.execute(update(TaskRow).where(TaskRow.id == confirmation.task_id).values(stands))
     if not replaces(confirmation, standing, {row.candidate_key for row in contenders.values()}):
         return None
-    default = default_timing(confirmation)
+    text = connection.execute(
+        select(WorkloadRow.text).where(WorkloadRow.key == setting[0])
+    ).scalar_one()
     best = {
         **setting_columns(setting),
         "trial_id": winner,
@@ -46,10 +53,16 @@ def confirm(connection: Connection, confirmation: Confirmation) -> BestRecord | 
         "source_digest": confirmation.source_digest,
         "default_seconds": default.median_seconds,
         "measured_at": datetime.now(UTC),
+        **shape_columns(text),
     }
     connection.execute(delete(BestRow).where(*in_setting(BestRow, setting)))
     connection.execute(insert(BestRow), [best])
     return _standing(connection, setting)
+
+
+def shape_columns(workload_text: str) -> Columns:
+    """What finds a winner from near shapes."""
+    return {"family_key": family_key(workload_text), "log2_size": log2_size(workload_text)}
 
 
 def _insert_runs(

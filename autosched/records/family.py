@@ -29,12 +29,19 @@ def extents(workload_text: str) -> tuple[int, ...]:
     return tuple(int(n) for n in _NUMBER.findall(_CONSTANT.sub("#:", workload_text)))
 
 
-def shape_distance(a: str, b: str) -> float:
-    """Sum of |log2(x / y)| over the extents of two texts of one family; infinite for different families.
+def log2_size(workload_text: str) -> float:
+    """log2 of all extents multiplied. Two sizes of one family differ by at most their `shape_distance`."""
+    return sum(map(_log2, extents(workload_text)))
 
-    Zero extents count as one half, so that an empty workload is far from every other but not infinitely.
-    """
+
+def shape_distance(a: str, b: str) -> float:
+    """Sum of |log2(x / y)| over the extents of two texts of one family; infinite for different families."""
     if family_key(a) != family_key(b):
         return math.inf
     pairs = zip(extents(a), extents(b), strict=True)
-    return sum(abs(math.log2(max(x, 0.5)) - math.log2(max(y, 0.5))) for x, y in pairs)
+    return sum(abs(_log2(x) - _log2(y)) for x, y in pairs)
+
+
+def _log2(extent: int) -> float:
+    """Zero counts as one half, so that an empty workload is far from every other but not infinitely."""
+    return math.log2(max(extent, 0.5))

@@ -210,7 +210,7 @@ def repeat(kind: str) -> Callable[[list[Object]], None]:
 
 NOT_FINITE = {"rule": "tile", "version": 1, "stage": "s0", "arguments": {"x": math.inf}}
 DAMAGE = [
-    (edit("header", autosched_export=2), "version 2"),
+    (edit("header", autosched_export=3), "version 3"),
     (drop("header"), "header"),
     (repeat("header"), "header must be line 1"),
     (drop("end"), "cut short"),
