@@ -24,3 +24,11 @@ class TestSqliteStore(StoreContract):
         store = connect(str(tmp_path / "store.db"))
         yield store
         store.close_connections()
+
+
+class TestPostgresStore(StoreContract):
+    @pytest.fixture
+    def store(self, postgres_url: str) -> Iterator[SqlTuningStore]:
+        store = connect(postgres_url)
+        yield store
+        store.close_connections()
