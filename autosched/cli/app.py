@@ -20,6 +20,7 @@ from autosched.cli.explain import explain
 from autosched.cli.ops import ops
 from autosched.cli.output import print_error
 from autosched.cli.run import run
+from autosched.cli.serve import serve
 from autosched.cli.status import BAD_INPUT, DONE, FAILED, INTERRUPTED
 from autosched.cli.suite import suite
 from autosched.cli.trial import trial
@@ -59,7 +60,7 @@ def _root(
     """Fast deep-learning kernels by search: graphs in, tuned and verified kernels out."""
 
 
-for command in (tune, best, verify, bench, build, run, explain, trial, doctor, ops):
+for command in (tune, best, verify, bench, build, run, explain, trial, doctor, ops, serve):
     app.command()(command)
 app.add_typer(suite, name="suite")
 app.add_typer(db, name="db")

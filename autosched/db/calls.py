@@ -105,8 +105,11 @@ class LeaseCalls:
             self.engine, lambda c: leases.renew(c, holder, fences, devices, lease_seconds)
         )
 
-    def release(self, holder: str, job_id: str, fence: int) -> None:
-        in_write(self.engine, lambda c: leases.release_job(c, holder, job_id, fence))
+    def release(self, holder: str, job_id: str, fence: int, *, is_clean: bool = True) -> None:
+        in_write(
+            self.engine,
+            lambda c: leases.release_job(c, holder, job_id, fence, is_clean=is_clean),
+        )
 
     def end_claimed(
         self, job_id: str, fence: int, state: JobState, reason: EndReason, error: str = ""

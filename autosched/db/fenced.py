@@ -1,4 +1,4 @@
-"""What the holder of a job decides about it in SQL, under its fence: where its search starts, and next attempts."""
+"""What the holder of a job decides about it in SQL, under its fence: where its search starts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Connection, select, update
 
 from autosched.db.jobs import insert_history
-from autosched.db.schema import HistoryRow, TaskRow, TrialRow
-from autosched.db.trials import close
-from autosched.records.rules import lost_measurement
+from autosched.db.schema import HistoryRow, TaskRow
 
 Bounds = Mapping[str, tuple[float, float | None]]
 """By task: the operations of one call and the roofline's seconds."""
@@ -29,17 +27,3 @@ def _has_begun(connection: Connection, job_id: str) -> bool:
     known = select(TaskRow.id).where(TaskRow.job_id == job_id, TaskRow.operations.is_not(None))
     noted = select(HistoryRow.position).where(HistoryRow.job_id == job_id)
     return any(connection.scalar(found.limit(1)) is not None for found in (known, noted))
-
-
-def next_attempt(connection: Connection, task_id: str, number: int, attempts: int) -> int | None:
-    """Raise one open trial; `lost` after its last attempt, for here it is known which one its runner died of."""
-    mine = (TrialRow.task_id == task_id) & (TrialRow.number == number)
-    wanted = select(TrialRow.attempt, TrialRow.outcome).where(mine).with_for_update()
-    trial = connection.execute(wanted).one()
-    if trial.outcome is not None:
-        return None
-    if trial.attempt >= attempts:
-        close(connection, task_id, number, lost_measurement(trial.attempt))
-        return None
-    connection.execute(update(TrialRow).where(mine).values(attempt=trial.attempt + 1))
-    return int(trial.attempt) + 1

@@ -106,11 +106,14 @@ def renew(
     )
 
 
-def release_job(connection: Connection, holder: str, job_id: str, fence: int) -> None:
-    """Hand a job over."""
+def release_job(
+    connection: Connection, holder: str, job_id: str, fence: int, *, is_clean: bool
+) -> None:
+    """Hand a job over, or let its lease end as if the holder had died."""
     mine = (LeaseRow.kind == JOB) & (LeaseRow.name == job_id)
     mine &= (LeaseRow.holder == holder) & (LeaseRow.fence == fence)
-    connection.execute(update(LeaseRow).where(mine).values(is_released=True))
+    over = {"is_released": is_clean, "until": now_seconds()}
+    connection.execute(update(LeaseRow).where(mine).values(over))
 
 
 def release_devices(connection: Connection, holder: str) -> None:

@@ -207,8 +207,10 @@ class FencedSqlStore(SqlTuningStore):
     def resend(self, task_id: str, *, attempts: int = MAX_ATTEMPTS) -> tuple[Trial, ...]:
         return self._decide(lambda c: trial_rows.resend(c, task_id, attempts))
 
-    def next_attempt(self, task_id: str, number: int, *, attempts: int) -> int | None:
-        return self._decide(lambda c: fenced.next_attempt(c, task_id, number, attempts))
+    def next_attempt(
+        self, task_id: str, number: int, *, attempts: int = MAX_ATTEMPTS
+    ) -> int | None:
+        return self._decide(lambda c: trial_rows.next_attempt(c, task_id, number, attempts))
 
     def end_job(self, job_id: str, state: JobState, end_reason: str) -> None:
         ending = moves.Ending(state, cast(EndReason, end_reason))

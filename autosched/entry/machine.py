@@ -88,9 +88,20 @@ def open_machine(
 ) -> Iterator[Machine]:
     """Builder and runner on this machine, alone on it: `on_wait` hears who else is measuring until they end."""
     check_runs_here(setup)
-    options = LocalOptions(build_jobs=len(os.sched_getaffinity(0)), journal=journal)
     with (
         device_lock(DEVICE, on_wait=on_wait),
-        open_local(setup.target, setup.toolchain, np.random.default_rng(seed), options) as local,
+        open_shared_machine(setup, seed=seed, journal=journal) as machine,
     ):
+        yield machine
+
+
+@contextmanager
+def open_shared_machine(
+    setup: Setup, *, seed: int = 0, journal: Path | None = None
+) -> Iterator[Machine]:
+    """The same for one of several users, who each hold the device's lock while they measure."""
+    check_runs_here(setup)
+    options = LocalOptions(build_jobs=len(os.sched_getaffinity(0)), journal=journal)
+    rng = np.random.default_rng(seed)
+    with open_local(setup.target, setup.toolchain, rng, options) as local:
         yield Machine(setup, local.builder, local.runner, local.calibration)

@@ -1,0 +1,68 @@
+"""`autosched serve`: the whole service on one host, in one command."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autosched.cli import options
+from autosched.cli.output import ERR
+from autosched.cli.status import DONE, FAILED
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8700,
+    db: options.Database = None,
+    compiler: options.Compiler = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="Another name that clients may call this server by."),
+    ] = None,
+    slots: Annotated[int, typer.Option(min=1, help="Jobs in progress at once.")] = 4,
+    journal: Annotated[
+        Path | None, typer.Option(help="Log what the runner runs to this file.")
+    ] = None,
+    simulate: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="No kernels: a simulated device, each run taking so long. To try a service out.",
+        ),
+    ] = None,
+) -> int:
+    """Serve jobs over REST: API and dispatcher on this host, on SQLite or --db postgresql://...
+
+    Beyond 127.0.0.1 every request needs a token (`autosched token create`). SIGTERM or Ctrl-C ends it; jobs go on where
+    they were when it is started again.
+    """
+    from autosched.db.location import database_url, default_url
+    from autosched.db.store import connect
+    from autosched.entry.supervise import Supervisor
+
+    connect(db).close_connections()  # what is wrong with the database is said here, once
+    url = database_url(db or default_url()).render_as_string(hide_password=False)
+    api = [sys.executable, "-m", "autosched_api", "--host", host, "--port", str(port)]
+    for name in allow_host or ():
+        api += ["--allow-host", name]
+    dispatcher = [sys.executable, "-m", "autosched_workers", "--slots", str(slots)]
+    if compiler is not None:
+        dispatcher += ["--compiler", compiler]
+    if journal is not None:
+        dispatcher += ["--journal", str(journal)]
+    if simulate is not None:
+        dispatcher += ["--simulate", str(simulate)]
+    supervisor = Supervisor(
+        {"API": api, "dispatcher": dispatcher},
+        {**os.environ, "AUTOSCHED_DB": url},
+        lambda words: ERR.print(words, markup=False),
+    )
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: supervisor.stop())
+    ERR.print(f"serving on http://{host}:{port}", markup=False)
+    return DONE if supervisor.run() else FAILED

@@ -1,0 +1,36 @@
+"""Claims and waiting jobs, made up for tests of what a dispatcher decides."""
+
+from __future__ import annotations
+
+from autosched.jobs.queue import Claim, Waiting
+from autosched.jobs.record import Submitted
+from autosched.records.store import Job, JobSpec
+
+
+def claim(
+    job_id: str,
+    owner: str = "ann",
+    *,
+    fence: int = 1,
+    priority: int = 0,
+    is_cancel_asked: bool = False,
+    is_inherited: bool = False,
+) -> Claim:
+    spec = JobSpec("suite:GMM/1@1", "g1-x", "t1-x", 2, "c1-x", 0, 64)
+    submitted = Submitted(
+        job=Job(job_id, spec, "running", ()),
+        owner=owner,
+        seconds=None,
+        policy="random",
+        priority=priority,
+        labels={},
+        fence=fence,
+        started_at=None,
+        queued_until=None,
+        is_cancel_asked=is_cancel_asked,
+    )
+    return Claim(submitted, fence, is_inherited, 0.0)
+
+
+def waiting(job_id: str, owner: str = "ann", priority: int = 0) -> Waiting:
+    return Waiting(job_id, owner, priority)

@@ -1,0 +1,332 @@
+"""What a dispatcher decides: cases one by one, and invariants over random histories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autosched_workers.decide import decide
+from autosched_workers.messages import (
+    Claimed,
+    ClaimJob,
+    Command,
+    DeviceAsked,
+    DeviceLeased,
+    DeviceReturned,
+    Ended,
+    EndJob,
+    Event,
+    Exited,
+    Finish,
+    Grant,
+    JobEnd,
+    KillProcess,
+    NoteTurn,
+    QueueSeen,
+    ReleaseJob,
+    Renewed,
+    StartProcess,
+    StopAsked,
+    StopProcess,
+    Tick,
+)
+from autosched_workers.state import Options, State
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from autosched.jobs.queue import Claim, Renewal, Waiting
+from tests.workers.claims import claim, waiting
+
+OPTIONS = Options(slots=2, lease_seconds=10.0, quantum_seconds=5.0, grace_seconds=2.0)
+
+
+def play(events: Sequence[Event], options: Options = OPTIONS) -> tuple[State, list[Command]]:
+    """The state and all commands after these events."""
+    state, said = State(options), list[Command]()
+    for event in events:
+        state, commands = decide(state, event)
+        said += commands
+    return state, said
+
+
+def all_kept(*jobs: str, at: float = 0.0) -> Renewed:
+    return Renewed(at, Renewal(frozenset(jobs), frozenset({"h/d"}), frozenset()))
+
+
+def test_a_job_is_claimed_started_and_ended() -> None:
+    _, said = play(
+        [
+            DeviceLeased("h/d"),
+            QueueSeen((waiting("a"),), {}),
+            Claimed(claim("a")),
+            DeviceAsked("a"),
+            Tick(3.0),
+            DeviceReturned("a"),
+            Ended("a", JobEnd("succeeded", "trials")),
+            Exited("a", "with status 0"),
+        ]
+    )
+    assert said == [
+        ClaimJob("a"),
+        StartProcess(claim("a")),
+        Grant("a", "h/d"),
+        NoteTurn("a", "ann", "h/d", 3.0),
+        EndJob("a", 1, JobEnd("succeeded", "trials")),
+    ]
+
+
+def test_without_a_device_nothing_is_claimed() -> None:
+    _, said = play([QueueSeen((waiting("a"),), {})])
+    assert said == []
+
+
+def test_owners_share_the_slots() -> None:
+    queue = (waiting("a1"), waiting("a2"), waiting("b1", "bob"), waiting("c1", "cat"))
+    _, said = play([DeviceLeased("h/d"), QueueSeen(queue, {"bob": 5.0})])
+    assert said == [ClaimJob("a1"), ClaimJob("c1")], "bob has had his, ann and cat nothing"
+
+
+def test_a_higher_priority_comes_first_whoever_asks() -> None:
+    queue = (waiting("a"), waiting("b", "bob"), waiting("z", "bob", priority=1))
+    _, said = play([DeviceLeased("h/d"), QueueSeen(queue, {"bob": 99.0})])
+    assert said == [ClaimJob("z"), ClaimJob("a")]
+
+
+def test_the_device_goes_to_who_has_used_it_least() -> None:
+    state, _ = play(
+        [
+            DeviceLeased("h/d"),
+            QueueSeen((), {"ann": 9.0, "bob": 1.0}),
+            Claimed(claim("a")),
+            Claimed(claim("b", "bob")),
+        ]
+    )
+    state, first = decide(state, DeviceAsked("a"))
+    assert first == [Grant("a", "h/d")], "it is free"
+    state, _ = decide(state, DeviceAsked("b"))
+    state, _ = decide(state, Tick(1.0))
+    state, then = decide(state, DeviceReturned("a"))
+    assert Grant("b", "h/d") in then
+    state, _ = decide(state, DeviceAsked("a"))
+    state, _ = decide(state, Tick(2.0))
+    _, last = decide(state, DeviceReturned("b"))
+    assert Grant("a", "h/d") in last
+
+
+def test_a_job_yields_to_an_owner_who_has_had_less() -> None:
+    full = [
+        DeviceLeased("h/d"),
+        Claimed(claim("a")),
+        Claimed(claim("b", "bob")),
+        Tick(4.0),
+        all_kept("a", "b", at=4.0),
+    ]
+    use = {"ann": 30.0, "bob": 28.0}
+    state, _ = play(full)
+    _, early = decide(state, QueueSeen((waiting("c", "cat"),), use))
+    assert early == [], "not before its quantum is over"
+    state, _ = play([*full, Tick(6.0), all_kept("a", "b", at=6.0)])
+    state, said = decide(state, QueueSeen((waiting("c", "cat"),), use))
+    assert said == [StopProcess("a", "yield")]
+    _, again = decide(state, QueueSeen((waiting("c", "cat"),), use))
+    assert again == [], "one at a time"
+    _, own = decide(state, QueueSeen((waiting("b2", "bob"),), use))
+    assert own == [], "bob has a job here"
+
+
+def test_half_a_lease_without_heartbeat_stops_everything() -> None:
+    state, _ = play([DeviceLeased("h/d"), Claimed(claim("a")), Claimed(claim("b", "bob"))])
+    state, said = decide(state, Tick(5.0))
+    assert said == [StopProcess("a", "lapsed"), StopProcess("b", "lapsed")]
+    state, said = decide(state, DeviceAsked("a"))
+    assert said == []
+    _, said = decide(state, Tick(7.5))
+    assert said == [KillProcess("a"), KillProcess("b")]
+
+
+def test_a_job_lost_to_another_holder_is_forgotten() -> None:
+    state, _ = play([DeviceLeased("h/d"), Claimed(claim("a"))])
+    _, said = decide(state, all_kept(at=1.0))
+    assert said == [StopProcess("a", "lapsed")]
+
+
+def test_a_cancelled_job_ends_cancelled_however_its_process_went() -> None:
+    asked = Renewed(1.0, Renewal(frozenset({"a"}), frozenset({"h/d"}), frozenset({"a"})))
+    ended = EndJob("a", 1, JobEnd("cancelled", "cancelled"))
+    for last in ([Ended("a", None), Exited("a", "with status 0")], [Exited("a", "by signal 9")]):
+        _, said = play([DeviceLeased("h/d"), Claimed(claim("a")), asked, *last])
+        assert StopProcess("a", "cancelled") in said
+        assert said[-1] == ended
+    _, said = play([Claimed(claim("a", is_cancel_asked=True))])
+    assert said == [ended]
+
+
+def test_shutdown_hands_over_what_was_stopped_in_time() -> None:
+    state, said = play([DeviceLeased("h/d"), Claimed(claim("a")), StopAsked()])
+    assert said[-1] == StopProcess("a", "shutdown")
+    state, _ = decide(state, Ended("a", None))
+    state, said = decide(state, Exited("a", "with status 0"))
+    assert said == [ReleaseJob("a", 1, is_clean=True)]
+    assert Finish() in decide(state, Tick(1.0))[1]
+    state, _ = play([DeviceLeased("h/d"), Claimed(claim("a")), StopAsked(), Tick(3.0)])
+    _, said = decide(state, Exited("a", "by signal 9"))
+    assert said == [ReleaseJob("a", 1, is_clean=False)], "a run may have been under way"
+
+
+def test_a_process_that_dies_is_started_again_but_not_for_ever() -> None:
+    state, _ = play([DeviceLeased("h/d")])
+    for _ in range(2):
+        state, _ = decide(state, Claimed(claim("a")))
+        state, said = decide(state, Exited("a", "by signal 11"))
+        assert said == [ReleaseJob("a", 1, is_clean=False)]
+    state, _ = decide(state, Claimed(claim("a")))
+    state, said = decide(state, Exited("a", "by signal 11"))
+    (end,) = said
+    assert isinstance(end, EndJob)
+    assert (end.end.state, end.end.reason) == ("failed", "error")
+    assert "signal 11" in end.end.error
+
+
+def test_progress_forgives_deaths() -> None:
+    state, _ = play([DeviceLeased("h/d")])
+    for _ in range(7):
+        for event in (
+            Claimed(claim("a")),
+            DeviceAsked("a"),
+            DeviceReturned("a"),
+            Exited("a", "by signal 9"),
+        ):
+            state, said = decide(state, event)
+        assert said == [ReleaseJob("a", 1, is_clean=False)]
+
+
+class History(RuleBasedStateMachine):
+    """A world around the state machine: processes that ask, return, end and die; leases that come and go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state = State(OPTIONS)
+        self.now = 0.0
+        self.claims = 0
+        self.processes: dict[str, Claim] = {}
+        self.on_device: dict[str, str] = {}
+        self.asking: set[str] = set()
+        self.told: dict[str, float] = {}
+        self.killed: set[str] = set()
+        self.closed: dict[str, int] = {}
+        self.wanted: list[str] = []
+        self.is_finished = False
+
+    def happen(self, event: Event) -> None:
+        self.state, commands = decide(self.state, event)
+        for command in commands:
+            self.obey(command)
+
+    def obey(self, command: Command) -> None:
+        match command:
+            case ClaimJob(job_id):
+                assert not self.state.is_lapsing
+                assert not self.state.is_stopping
+                self.wanted.append(job_id)
+            case StartProcess(started):
+                self.processes[started.submitted.id] = started
+            case Grant(job_id, device):
+                assert device in self.state.devices, "only what is leased"
+                assert device not in self.on_device.values(), "one job a device"
+                assert not self.state.is_lapsing
+                assert job_id in self.asking
+                assert job_id not in self.told
+                self.asking.discard(job_id)
+                self.on_device[job_id] = device
+            case StopProcess(job_id, _):
+                assert job_id not in self.told, "told once"
+                self.told[job_id] = self.now
+            case KillProcess(job_id):
+                assert self.now - self.told[job_id] >= OPTIONS.grace_seconds
+                self.killed.add(job_id)
+            case NoteTurn(job_id, _, device, seconds):
+                assert seconds >= 0
+                assert self.on_device.pop(job_id) == device
+            case EndJob(job_id, _, _) | ReleaseJob(job_id, _, _):
+                assert job_id not in self.processes, "its process is gone first"
+                self.closed[job_id] = self.closed.get(job_id, 0) + 1
+            case Finish():
+                self.is_finished = True
+                assert not self.processes
+
+    @rule(owner=st.sampled_from("xyz"), priority=st.integers(0, 1))
+    def see_a_queue(self, owner: str, priority: int) -> None:
+        queue = tuple(
+            Waiting(f"j{self.claims + i}", o, priority) for i, o in enumerate([owner, "x"])
+        )
+        self.happen(QueueSeen(queue, {"x": self.now}))
+
+    @precondition(lambda self: self.wanted)
+    @rule(cancelled=st.booleans(), owner=st.sampled_from("xyz"))
+    def get_a_claim(self, *, cancelled: bool, owner: str) -> None:
+        self.wanted.pop()
+        self.claims += 1
+        self.happen(Claimed(claim(f"c{self.claims}", owner, is_cancel_asked=cancelled)))
+
+    @rule(device=st.sampled_from(["h/d0", "h/d1"]))
+    def lease_a_device(self, device: str) -> None:
+        if not self.state.is_lapsing:
+            self.happen(DeviceLeased(device))
+
+    @rule(seconds=st.floats(0.01, 4.0))
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+        self.happen(Tick(self.now))
+
+    @rule(data=st.data())
+    def renew(self, data: st.DataObject) -> None:
+        jobs = sorted(self.state.held)
+        some = st.sets(st.sampled_from(jobs)) if jobs else st.just(set())
+        kept = set(jobs) - data.draw(some) if data.draw(st.booleans()) else set(jobs)
+        cancelled = data.draw(some)
+        devices = self.state.devices if data.draw(st.booleans()) else frozenset()
+        renewal = Renewal(frozenset(kept), frozenset(devices), frozenset(cancelled & kept))
+        self.happen(Renewed(self.now, renewal))
+
+    @precondition(lambda self: self.processes)
+    @rule(data=st.data())
+    def ask_or_return(self, data: st.DataObject) -> None:
+        job_id = data.draw(st.sampled_from(sorted(self.processes)))
+        if job_id in self.on_device:
+            self.happen(DeviceReturned(job_id))
+        elif job_id not in self.asking:
+            self.asking.add(job_id)
+            self.happen(DeviceAsked(job_id))
+
+    @precondition(lambda self: self.processes)
+    @rule(data=st.data(), says=st.booleans())
+    def end(self, data: st.DataObject, *, says: bool) -> None:
+        job_id = data.draw(st.sampled_from(sorted(self.processes)))
+        if says:
+            stopped = job_id in self.told
+            self.happen(Ended(job_id, None if stopped else JobEnd("succeeded", "trials")))
+        del self.processes[job_id]
+        self.asking.discard(job_id)
+        self.told.pop(job_id, None)
+        self.happen(Exited(job_id, "somehow"))
+        assert self.closed.get(job_id) == 1, "a claim ends once"
+        assert job_id not in self.on_device
+
+    @rule()
+    def ask_to_stop(self) -> None:
+        if self.now > 20.0:
+            self.happen(StopAsked())
+
+    @invariant()
+    def it_knows_its_processes(self) -> None:
+        assert set(self.state.held) == set(self.processes)
+        assert {j: h.device for j, h in self.state.held.items() if h.device} == self.on_device
+
+    @invariant()
+    def who_was_told_is_killed_in_time(self) -> None:
+        for job_id, at in self.told.items():
+            assert self.now - at < OPTIONS.grace_seconds or job_id in self.killed
+
+
+History.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestHistory = History.TestCase

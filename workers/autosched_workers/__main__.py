@@ -1,0 +1,49 @@
+"""A dispatcher on this host: `python -m autosched_workers --db postgresql://... [--slots N]`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from autosched.errors import AutoschedError
+from autosched_workers.dispatch import dispatch
+from autosched_workers.lab import Lab, LocalLab
+from autosched_workers.simulation.lab import SimulatedLab
+from autosched_workers.state import Options
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m autosched_workers", description=__doc__)
+    parser.add_argument(
+        "--db", default=os.environ.get("AUTOSCHED_DB"), help="database URL (or AUTOSCHED_DB)"
+    )
+    parser.add_argument("--slots", type=int, default=Options.slots, help="jobs held at once")
+    parser.add_argument("--lease-seconds", type=float, default=Options.lease_seconds)
+    parser.add_argument("--compiler", default=None)
+    parser.add_argument("--journal", type=Path, default=None, help="log what the runner runs")
+    parser.add_argument(
+        "--simulate",
+        type=float,
+        metavar="SECONDS",
+        help="no kernels: simulated devices, each run taking so long",
+    )
+    parser.add_argument("--devices", default="simulated0", help="names of simulated devices")
+    given = parser.parse_args(arguments)
+    if given.db is None:
+        parser.error("--db is needed, or AUTOSCHED_DB")
+    options = Options(slots=given.slots, lease_seconds=given.lease_seconds)
+    lab: Lab = LocalLab(given.compiler, given.journal)
+    if given.simulate is not None:
+        lab = SimulatedLab(given.simulate, tuple(given.devices.split(",")), given.journal)
+    try:
+        dispatch(given.db, lab, options)
+    except AutoschedError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

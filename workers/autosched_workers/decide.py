@@ -1,0 +1,245 @@
+"""The dispatcher's decisions: state and event in, state and commands out. No I/O, no clock, no randomness.
+
+Invariants, which the tests hold over random histories:
+
+* a device has one job at a time, and only while we lease it;
+* no device is given and no job is claimed when half of the lease is over without a heartbeat;
+* every claim ends in exactly one of `EndJob` and `ReleaseJob`, when its process is gone;
+* a process that was told to stop is gone after the grace.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from autosched.jobs.fair import first
+from autosched.jobs.queue import Waiting
+from autosched_workers.messages import (
+    Claimed,
+    ClaimJob,
+    Command,
+    DeviceAsked,
+    DeviceLeased,
+    DeviceReturned,
+    Ended,
+    EndJob,
+    Event,
+    Exited,
+    Finish,
+    Grant,
+    JobEnd,
+    KillProcess,
+    NoteTurn,
+    QueueSeen,
+    Reassure,
+    ReleaseJob,
+    Renewed,
+    StartProcess,
+    StopAsked,
+    StopProcess,
+    StopWhy,
+    Tick,
+)
+from autosched_workers.state import Held, State
+
+Decision = tuple[State, list[Command]]
+
+
+def decide(state: State, event: Event) -> Decision:
+    """The state after an event, and what is to be done about it, in order."""
+    state, commands = HANDLERS[type(event)](state, event)
+    state, grants = _grants(state)
+    return state, [*commands, *grants]
+
+
+def _tick(state: State, event: Tick) -> Decision:
+    state = replace(state, now=event.now)
+    commands: list[Command] = []
+    if state.is_lapsing:
+        state = replace(state, devices=frozenset())
+        state, commands = _stop(state, list(state.held), "lapsed")
+    for job_id, held in state.held.items():
+        if held.kill_at is not None and held.kill_at <= state.now:
+            commands.append(KillProcess(job_id))
+    if state.is_stopping and not state.held:
+        commands.append(Finish())
+    return state, commands
+
+
+def _renewed(state: State, event: Renewed) -> Decision:
+    renewal = event.renewal
+    state = replace(state, renewed_at=event.at, devices=state.devices & renewal.devices)
+    lost = [j for j in state.held if j not in renewal.jobs]
+    state, commands = _stop(state, lost, "lapsed")
+    cancelled = [j for j in state.held if j in renewal.cancelled and j not in lost]
+    state, more = _stop(state, cancelled, "cancelled")
+    kept: list[Command] = [Reassure(j, event.at) for j in state.held if j not in lost]
+    return state, [*commands, *more, *kept]
+
+
+def _device_leased(state: State, event: DeviceLeased) -> Decision:
+    return replace(state, devices=state.devices | {event.device}), []
+
+
+def _queue_seen(state: State, event: QueueSeen) -> Decision:
+    state = replace(state, use=dict(event.use))
+    if state.is_stopping or state.is_lapsing or not state.devices:
+        return state, []
+    free = state.options.slots - len(state.held)
+    if free > 0:
+        return state, [ClaimJob(w.job_id) for w in _chosen(state, event.waiting, free)]
+    richest = _yielding(state, event.waiting)
+    return (state, []) if richest is None else _stop(state, [richest.job_id], "yield")
+
+
+def _chosen(state: State, waiting: Sequence[Waiting], n: int) -> list[Waiting]:
+    """The next `n` to claim: of the highest priority, then of owners of whom we hold the fewest jobs, then by use."""
+    count = Counter(h.owner for h in state.held.values())
+    left, chosen = list(waiting), list[Waiting]()
+    while left and len(chosen) < n:
+        most = max(w.priority for w in left)
+        fewest = min(count[w.owner] for w in left if w.priority == most)
+        best = first(
+            [w for w in left if w.priority == most and count[w.owner] == fewest], state.use
+        )
+        assert best is not None
+        chosen.append(best)
+        left.remove(best)
+        count[best.owner] += 1
+    return chosen
+
+
+def _yielding(state: State, waiting: Sequence[Waiting]) -> Held | None:
+    """The held job that makes room: its owner has had a quantum more than one who waits and holds nothing here, or
+    who asks with a higher priority. One at a time."""
+    if any(h.stop for h in state.held.values()):
+        return None
+    ours = {h.owner for h in state.held.values()}
+    next_up = first([w for w in waiting if w.owner not in ours], state.use)
+    higher = first(waiting, {})
+    quantum = state.options.quantum_seconds
+    candidates = [h for h in state.held.values() if state.now - h.since >= quantum]
+    if not candidates:
+        return None
+    richest = max(candidates, key=lambda h: (-h.priority, state.use.get(h.owner, 0.0)))
+    if higher is not None and higher.priority > richest.priority:
+        return richest
+    if next_up is None or next_up.priority < richest.priority:
+        return None
+    ahead = state.use.get(richest.owner, 0.0) - state.use.get(next_up.owner, 0.0)
+    return richest if ahead >= quantum else None
+
+
+def _claimed(state: State, event: Claimed) -> Decision:
+    claim = event.claim
+    job_id = claim.submitted.id
+    if claim.submitted.is_cancel_asked:
+        return state, [EndJob(job_id, claim.fence, JobEnd("cancelled", "cancelled"))]
+    if state.is_stopping:
+        return state, [ReleaseJob(job_id, claim.fence, is_clean=not claim.is_inherited)]
+    held = {**state.held, job_id: Held(claim, since=state.now)}
+    return replace(state, held=held), [StartProcess(claim)]
+
+
+def _device_asked(state: State, event: DeviceAsked) -> Decision:
+    return state.with_held(event.job_id, asked_at=state.now), []
+
+
+def _device_returned(state: State, event: DeviceReturned) -> Decision:
+    state, commands = _turn_over(state, event.job_id)
+    deaths = {j: n for j, n in state.deaths.items() if j != event.job_id}
+    return replace(state.with_held(event.job_id, progressed=True), deaths=deaths), commands
+
+
+def _turn_over(state: State, job_id: str) -> Decision:
+    held = state.held[job_id]
+    if held.device is None:
+        return state, []
+    seconds = max(0.0, state.now - held.device_since)
+    use = {**state.use, held.owner: state.use.get(held.owner, 0.0) + seconds}
+    note = NoteTurn(job_id, held.owner, held.device, seconds)
+    return replace(state.with_held(job_id, device=None), use=use), [note]
+
+
+def _ended(state: State, event: Ended) -> Decision:
+    return state.with_held(event.job_id, has_answered=True, end=event.end), []
+
+
+def _exited(state: State, event: Exited) -> Decision:
+    state, commands = _turn_over(state, event.job_id)
+    held = state.held[event.job_id]
+    state = state.without(event.job_id)
+    if held.end is not None:
+        return state, [*commands, EndJob(held.job_id, held.fence, held.end)]
+    if held.stop == "cancelled":
+        end = JobEnd("cancelled", "cancelled")
+        return state, [*commands, EndJob(held.job_id, held.fence, end)]
+    if held.has_answered:
+        return state, [*commands, ReleaseJob(held.job_id, held.fence, is_clean=True)]
+    if held.stop is not None:
+        return state, [*commands, ReleaseJob(held.job_id, held.fence, is_clean=False)]
+    state, last = _died(state, held, event.how)
+    return state, [*commands, *last]
+
+
+def _died(state: State, held: Held, how: str) -> Decision:
+    """A process that ended of itself and said nothing: tried again, but not for ever."""
+    deaths = 1 if held.progressed else state.deaths.get(held.job_id, 0) + 1
+    if deaths >= state.options.deaths:
+        error = f"its process ended {deaths} times without any progress, at last {how}"
+        known = {j: n for j, n in state.deaths.items() if j != held.job_id}
+        end = JobEnd("failed", "error", error)
+        return replace(state, deaths=known), [EndJob(held.job_id, held.fence, end)]
+    state = replace(state, deaths={**state.deaths, held.job_id: deaths})
+    return state, [ReleaseJob(held.job_id, held.fence, is_clean=False)]
+
+
+def _stop_asked(state: State, event: StopAsked) -> Decision:
+    state = replace(state, is_stopping=True)
+    state, commands = _stop(state, list(state.held), "shutdown")
+    return state, [*commands, *([] if state.held else [Finish()])]
+
+
+def _stop(state: State, job_ids: Sequence[str], why: StopWhy) -> Decision:
+    """Those not stopping yet are told to; a cancelled one stays cancelled."""
+    commands: list[Command] = []
+    for job_id in job_ids:
+        if state.held[job_id].stop is None:
+            kill_at = state.now + state.options.grace_seconds
+            state = state.with_held(job_id, stop=why, kill_at=kill_at)
+            commands.append(StopProcess(job_id, why))
+    return state, commands
+
+
+def _grants(state: State) -> Decision:
+    """Free devices to those who ask, by fair share."""
+    commands: list[Command] = []
+    for device in [] if state.is_lapsing else state.free_devices:
+        asking = sorted(
+            (h for h in state.held.values() if h.asked_at is not None and h.stop is None),
+            key=lambda h: h.asked_at or 0.0,
+        )
+        chosen = first(asking, state.use)
+        if chosen is not None:
+            state = state.with_held(
+                chosen.job_id, asked_at=None, device=device, device_since=state.now
+            )
+            commands.append(Grant(chosen.job_id, device))
+    return state, commands
+
+
+HANDLERS: Mapping[type, Callable[[State, Any], Decision]] = {
+    Tick: _tick,
+    Renewed: _renewed,
+    DeviceLeased: _device_leased,
+    QueueSeen: _queue_seen,
+    Claimed: _claimed,
+    DeviceAsked: _device_asked,
+    DeviceReturned: _device_returned,
+    Ended: _ended,
+    Exited: _exited,
+    StopAsked: _stop_asked,
+}

@@ -1,0 +1,57 @@
+"""Starting a dispatcher: its place among the workers, its signals, its end."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socket
+from importlib.metadata import PackageNotFoundError, version
+
+from autosched.db.store import connect
+from autosched.entry.space_version import SPACE_VERSION
+from autosched.jobs.workers import Worker
+from autosched.measure.janitor import sweep
+from autosched_workers.driver import Dispatcher, Post
+from autosched_workers.lab import Lab, host_device
+from autosched_workers.log import open_log
+from autosched_workers.state import Options
+
+
+def dispatch(db: str, lab: Lab, options: Options) -> None:
+    """Serves the queue of a database until SIGTERM or SIGINT. InvalidInput: the database cannot be opened."""
+    sweep()
+    store = connect(db)
+    worker = worker_of(lab)
+    log = open_log(process="dispatcher", holder=worker.id)
+    try:
+        dispatcher = Dispatcher(Post(db, worker), store, lab, options, log)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: dispatcher.stop())
+        dispatcher.run()
+    finally:
+        store.close_connections()
+
+
+def worker_of(lab: Lab) -> Worker:
+    """This process among the workers: its id is never used again."""
+    offer, host = lab.offer(), socket.gethostname()
+    target, toolchain = offer.fields()
+    return Worker(
+        id=f"{host}-{os.getpid()}-{secrets.token_hex(4)}"[-80:],
+        host=host,
+        target_key=offer.target.key,
+        target=target,
+        max_threads=offer.target.threads,
+        toolchain_key=offer.toolchain.key,
+        toolchain=toolchain,
+        devices=tuple(host_device(d) for d in offer.devices),
+        versions={"autosched": _version(), "space": SPACE_VERSION},
+    )
+
+
+def _version() -> str:
+    try:
+        return version("autosched")
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,93 @@
+"""Where a dispatcher's jobs are built and run: what it offers, and a machine for each job.
+
+| lab | devices | a turn covers |
+|---|---|---|
+| this host | "cpu", all cores that may be used | the whole step: search, builds and runs share its cores |
+| a simulated one (`simulation`) | as many as asked for | what happens on the device |
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from autosched.entry.machine import DEVICE, Machine, Setup, open_shared_machine, set_up
+from autosched.measure.device_lock import device_lock
+from autosched.target.files import parse_target
+from autosched.target.target import Target
+from autosched.target.toolchain import Toolchain
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What jobs may ask for: a target at its most threads, and a toolchain. `devices` are names on this host."""
+
+    target: Target
+    toolchain: Toolchain
+    devices: tuple[str, ...]
+
+    def fields(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Of target and toolchain, as the database keeps them."""
+        return asdict(self.target), asdict(self.toolchain)
+
+
+class Lab(Protocol):
+    """A place to measure. It is handed to the job's process, so it holds no open thing."""
+
+    @property
+    def alternates(self) -> bool:
+        """Whether searching disturbs measuring."""
+        ...
+
+    def offer(self) -> Offer: ...
+
+    def open(
+        self, setup: Setup, seed: int, device: Callable[[], str]
+    ) -> AbstractContextManager[Machine]:
+        """A machine for one job, used in its turns alone; `device` is the one of the turn."""
+        ...
+
+    def turn(self, device: str) -> AbstractContextManager[None]:
+        """Around each turn, in the job's process."""
+        ...
+
+
+@dataclass(frozen=True)
+class LocalLab:
+    """This host. `compiler`: None finds one. `journal`: a file to which the runner logs what it ran."""
+
+    compiler: str | None = None
+    journal: Path | None = None
+
+    @property
+    def alternates(self) -> bool:
+        return True
+
+    def offer(self) -> Offer:
+        setup = set_up("host", None, self.compiler)
+        return Offer(setup.target, setup.toolchain, (DEVICE,))
+
+    def open(
+        self, setup: Setup, seed: int, device: Callable[[], str]
+    ) -> AbstractContextManager[Machine]:
+        return open_shared_machine(setup, seed=seed, journal=self.journal)
+
+    @contextmanager
+    def turn(self, device: str) -> Iterator[None]:
+        with device_lock(device):
+            yield
+
+
+def host_device(device: str) -> str:
+    """The name of a device of this host among all: "HOST/NAME"."""
+    return f"{socket.gethostname()}/{device}"
+
+
+def setup_of(target_key: str, fields: Mapping[str, Any], offer: Offer) -> Setup:
+    """The setup of a job on what is offered here."""
+    return Setup(parse_target(json.dumps(dict(fields)), target_key), offer.toolchain)

@@ -1,0 +1,113 @@
+"""The processes of the jobs that a dispatcher holds: started warm, heard, told, ended.
+
+They are forked by a server that has imported what they need and nothing else, so that one starts in milliseconds; the
+dispatcher itself could not fork them, for it has threads of the libraries it uses.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, cast
+
+from autosched.measure.janitor import VARIABLE, fresh_tag
+from autosched_workers.job_process import PRELOADED, Assignment, run_job
+from autosched_workers.lab import Lab
+from autosched_workers.messages import DeviceAsked, DeviceReturned, Ended, Event, Exited, JobEnd
+from autosched_workers.turns import receive, send
+
+
+@dataclass(eq=False)
+class JobProcess:
+    job_id: str
+    process: BaseProcess
+    pipe: Connection
+    is_silent: bool = False
+
+
+class JobProcesses:
+    """Those of one dispatcher, by job id."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._context = get_context("forkserver")
+        self._context.set_forkserver_preload(list(PRELOADED))
+        os.environ[VARIABLE] = fresh_tag()  # of the server, and so of all that it forks
+        self._running: dict[str, JobProcess] = {}
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def start(self, assignment: Assignment) -> None:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(
+            target=run_job, args=(assignment, self._lab, theirs), name=f"job {assignment.job_id}"
+        )
+        process.start()
+        theirs.close()
+        self._running[assignment.job_id] = JobProcess(assignment.job_id, process, ours)
+
+    def say(self, job_id: str, **message: Any) -> None:
+        """Tells a process; one that is gone will be noticed by its end."""
+        known = self._running.get(job_id)
+        if known is not None:
+            with contextlib.suppress(OSError):
+                send(known.pipe, **message)
+
+    def kill(self, job_id: str) -> None:
+        known = self._running.get(job_id)
+        if known is not None:
+            known.process.kill()
+
+    def wait(self, files: Sequence[int], seconds: float) -> list[Event]:
+        """What happens within `seconds`, or until one of `files` can be read."""
+        heard: dict[Any, JobProcess] = {}
+        for known in self._running.values():
+            heard[known.process.sentinel] = known
+            if not known.is_silent:
+                heard[known.pipe] = known
+        ready = wait([*heard, *files], timeout=max(0.0, seconds))
+        events: list[Event] = []
+        for item in sorted(ready, key=lambda i: i in files or isinstance(i, int)):
+            if item in heard:
+                known = heard[item]
+                events += self._read(known) if item is known.pipe else self._exited(known)
+        return events
+
+    def _read(self, known: JobProcess) -> list[Event]:
+        events: list[Event] = []
+        try:
+            while known.pipe.poll():
+                events.append(_event(known.job_id, receive(known.pipe)))
+        except (EOFError, OSError):
+            known.is_silent = True
+        return events
+
+    def _exited(self, known: JobProcess) -> list[Event]:
+        """What it still had to say comes first."""
+        if self._running.pop(known.job_id, None) is None:
+            return []
+        said = [] if known.is_silent else self._read(known)
+        known.process.join()
+        code = cast(int, known.process.exitcode)
+        known.process.close()
+        known.pipe.close()
+        how = f"by signal {-code}" if code < 0 else f"with status {code}"
+        return [*said, Exited(known.job_id, how)]
+
+
+def _event(job_id: str, message: dict[str, Any]) -> Event:
+    match message["say"]:
+        case "ask":
+            return DeviceAsked(job_id)
+        case "return":
+            return DeviceReturned(job_id)
+        case "end":
+            end = message["end"]
+            return Ended(job_id, None if end is None else JobEnd(*end))
+    raise AssertionError(f"a job's process said {message}")

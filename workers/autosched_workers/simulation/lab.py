@@ -1,0 +1,52 @@
+"""A lab (see `autosched_workers.lab`) of simulated devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from autosched.entry.machine import Machine, Setup
+from autosched.target.calibration import Calibration, MemoryLevel, ThreadCalibration
+from autosched.target.files import load_target
+from autosched.target.toolchain import Toolchain
+from autosched_workers.lab import Offer
+from autosched_workers.simulation.machine import (
+    SimulatedBuilder,
+    SimulatedRunner,
+    simulated_text,
+)
+
+TOOLCHAIN = Toolchain("simulated", (), "1", ())
+CALIBRATION = Calibration((ThreadCalibration(1, 1e11, (MemoryLevel("memory", 1 << 40, 1e10),)),))
+
+
+@dataclass(frozen=True)
+class SimulatedLab:
+    """`seconds` a run takes; `devices` by name; `journal`: the file in which runs are noted."""
+
+    seconds: float
+    devices: tuple[str, ...] = ("simulated0",)
+    journal: Path | None = None
+    target: str = "haswell"
+
+    @property
+    def alternates(self) -> bool:
+        return False
+
+    def offer(self) -> Offer:
+        return Offer(load_target(self.target), TOOLCHAIN, self.devices)
+
+    @contextmanager
+    def open(self, setup: Setup, seed: int, device: Callable[[], str]) -> Iterator[Machine]:
+        builder = SimulatedBuilder()
+        runner = SimulatedRunner(self.seconds, self.journal, device)
+        try:
+            yield Machine(setup, builder, runner, CALIBRATION, simulated_text)
+        finally:
+            builder.close()
+            runner.close()
+
+    def turn(self, device: str) -> AbstractContextManager[None]:
+        return nullcontext()

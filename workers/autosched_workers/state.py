@@ -1,0 +1,88 @@
+"""What a dispatcher knows: the devices and jobs it holds. Frozen; `decide` makes the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from autosched.jobs.queue import Claim
+from autosched_workers.messages import JobEnd, StopWhy
+
+
+@dataclass(frozen=True)
+class Options:
+    """`slots`: jobs held at once. `lease_seconds`: of jobs and devices. `quantum_seconds`: how long a job is held at
+    least before it yields to an owner who has had less. `grace_seconds`: between asking a process to stop and ending
+    it. `deaths`: of a job's process, one after the other without any progress, that fail the job."""
+
+    slots: int = 4
+    lease_seconds: float = 15.0
+    quantum_seconds: float = 30.0
+    grace_seconds: float = 3.0
+    deaths: int = 3
+
+
+@dataclass(frozen=True)
+class Held:
+    """A claimed job and its process. `since`, `asked_at`, `device_since`, `kill_at`: times; `asked_at` is that of an
+    unanswered request for a device. `end` is what the process said last. `progressed`: it has used a device."""
+
+    claim: Claim
+    since: float
+    asked_at: float | None = None
+    device: str | None = None
+    device_since: float = 0.0
+    stop: StopWhy | None = None
+    kill_at: float | None = None
+    has_answered: bool = False
+    end: JobEnd | None = None
+    progressed: bool = False
+
+    @property
+    def job_id(self) -> str:
+        return self.claim.submitted.id
+
+    @property
+    def owner(self) -> str:
+        return self.claim.submitted.owner
+
+    @property
+    def priority(self) -> int:
+        return self.claim.submitted.priority
+
+    @property
+    def fence(self) -> int:
+        return self.claim.fence
+
+
+@dataclass(frozen=True)
+class State:
+    """`devices`: those leased to us. `held`: by job id. `use`: device seconds by owner. `renewed_at`: when the last
+    heartbeat that was answered had been sent. `deaths`: by job id."""
+
+    options: Options
+    now: float = 0.0
+    renewed_at: float = 0.0
+    devices: frozenset[str] = frozenset()
+    held: Mapping[str, Held] = field(default_factory=dict)
+    use: Mapping[str, float] = field(default_factory=dict)
+    deaths: Mapping[str, int] = field(default_factory=dict)
+    is_stopping: bool = False
+
+    def with_held(self, job_id: str, **changes: Any) -> State:
+        """The state with one held job changed."""
+        return replace(self, held={**self.held, job_id: replace(self.held[job_id], **changes)})
+
+    def without(self, job_id: str) -> State:
+        return replace(self, held={k: h for k, h in self.held.items() if k != job_id})
+
+    @property
+    def free_devices(self) -> list[str]:
+        used = {h.device for h in self.held.values()}
+        return sorted(self.devices - used)
+
+    @property
+    def is_lapsing(self) -> bool:
+        """Half of the lease is over since the last heartbeat: another may soon hold what we do."""
+        return self.now - self.renewed_at >= self.options.lease_seconds / 2
