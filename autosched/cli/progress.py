@@ -15,6 +15,7 @@ from autosched.records.outcome import Outcome
 from autosched.tuning.events import (
     Event,
     JobEnded,
+    JobStanding,
     JobStarted,
     Notice,
     TaskConfirmed,
@@ -44,6 +45,7 @@ class ProgressView:
         self._shown = 0.0
         self._tasks = 0
         self._defaults = 0
+        self._said = ""
 
     def __enter__(self) -> ProgressView:
         if self._console.is_terminal:
@@ -68,6 +70,8 @@ class ProgressView:
             case TaskConfirmed():
                 self._best[event.task] = event.best_seconds
                 self._now = event.task
+            case JobStanding():
+                self._stand(event)
             case Notice(message=message):
                 self._console.print(message, markup=False)
             case JobEnded():
@@ -97,6 +101,17 @@ class ProgressView:
         if event.best_seconds is not None:
             self._best[event.task] = event.best_seconds
 
+    def _stand(self, event: JobStanding) -> None:
+        self._trials, self._done, self._said = event.trials, event.done, event.phase
+        if self._done <= self._before:
+            self._started = time.monotonic()
+        fine = (Outcome.OK, Outcome.PRUNED)
+        self._failures = Counter({o: n for o, n in event.outcomes.items() if o not in fine})
+        if event.task:
+            self._now = event.task
+            if event.best_seconds is not None:
+                self._best[event.task] = event.best_seconds
+
     def _show(self, *, force: bool) -> None:
         if self._console.is_terminal:
             self._live.update(Text(self.line()))
@@ -116,8 +131,8 @@ class ProgressView:
 
     def _phase(self) -> str:
         """What is going on: defaults, which are beyond the budget; the search with its pace; the last comparisons."""
-        if not self._tasks:
-            return "waiting"
+        if self._said or not self._tasks:
+            return self._said or "waiting"
         here = self._done - self._before
         if not here and self._defaults < self._tasks and self._before == 0:
             return f"measuring default schedules, {self._defaults}/{self._tasks}"

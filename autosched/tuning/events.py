@@ -5,8 +5,8 @@ Times are seconds a call. A listener must return quickly and must not raise.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from autosched.records.outcome import Outcome
 
@@ -54,6 +54,19 @@ class TaskConfirmed:
 
 
 @dataclass(frozen=True)
+class JobStanding:
+    """Where a job stands as a whole, from afar: `done` of `trials` are spent; `task` is the one that was measured last
+    and `best_seconds` its fastest kernel. `phase` says in words what is going on, where no trial tells."""
+
+    trials: int
+    done: int
+    outcomes: Mapping[Outcome, int] = field(default_factory=dict)
+    task: str = ""
+    best_seconds: float | None = None
+    phase: str = ""
+
+
+@dataclass(frozen=True)
 class Notice:
     """Something a person should know: a policy without its model, a confirmation that failed."""
 
@@ -67,7 +80,7 @@ class JobEnded:
     reason: str
 
 
-Event = JobStarted | RoundProposed | TrialFinished | TaskConfirmed | Notice | JobEnded
+Event = JobStarted | RoundProposed | TrialFinished | TaskConfirmed | JobStanding | Notice | JobEnded
 Listener = Callable[[Event], None]
 
 
