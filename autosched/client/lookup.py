@@ -33,6 +33,16 @@ class LookupMiss(AutoschedError):
 
 
 @dataclass(frozen=True)
+class Served:
+    """What a service calls the target that is meant. `differs`: what is not as on that; its answers for it are
+    compatible at best."""
+
+    target: str
+    threads: int | None = None
+    differs: str = ""
+
+
+@dataclass(frozen=True)
 class Found:
     """An answer. From the cache: `stale_since` is when the service gave it, `reason` why it was not asked now. Fresh:
     `reason` is empty, or says why the cache does not have it."""
@@ -48,6 +58,8 @@ class BestLookup:
 
     How long the service may take before it counts as away is the client's patience: `Client(url,
     patience=Patience(deadline=2))` suits a start-up that must not wait. Threads and processes may share a directory.
+    `locate` finds the target that is asked for among the service's own, each time that it is asked; the cache knows it
+    by the name that was given.
     """
 
     def __init__(
@@ -55,10 +67,12 @@ class BestLookup:
         client: Client,
         cache_dir: Path | str,
         *,
+        locate: Callable[[Client], Served] | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client = client
         self._cache = BestCache(Path(cache_dir))
+        self._locate = locate
         self._now = now
 
     def one(
@@ -93,19 +107,23 @@ class BestLookup:
 
     def _ask(self, questions: Sequence[Question]) -> list[BestDocument]:
         found: list[BestDocument] = []
+        if not questions:
+            return found
+        asked = questions[0]
+        served = self._locate(self._client) if self._locate else Served(asked.target, asked.threads)
         for start in range(0, len(questions), MAX_WORKLOADS):
             some = questions[start : start + MAX_WORKLOADS]
             documents = self._client.best_many(
                 [q.workload for q in some],
-                target=some[0].target,
-                threads=some[0].threads,
-                toolchain=some[0].toolchain,
+                target=served.target,
+                threads=served.threads,
+                toolchain=asked.toolchain,
             )
             if [d.workload_key for d in documents.tasks] != [q.workload for q in some]:
                 raise ServiceError(
                     "the service answered for other workloads than asked", status=200
                 )
-            found += documents.tasks
+            found += [_as_meant(d, served) for d in documents.tasks]
         return found
 
     def _fresh(self, question: Question, answer: BestDocument) -> Found:
@@ -125,6 +143,15 @@ class BestLookup:
             )
         answers = [kept[q] for q in questions]
         return [Found(k.answer, True, k.fetched_at, reason) for k in answers if k is not None]
+
+
+def _as_meant(answer: BestDocument, served: Served) -> BestDocument:
+    """An answer for another target, seen from the one that was meant."""
+    if not served.differs or answer.match == "default":
+        return answer
+    match = "compatible" if answer.match == "exact" else answer.match
+    reason = served.differs if answer.match == "exact" else f"{served.differs}; {answer.reason}"
+    return answer.model_copy(update={"match": match, "reason": reason})
 
 
 def _is_away(error: ServiceError) -> bool:

@@ -17,7 +17,8 @@ MAX_WORKLOADS = 500
 
 
 class BestDocument(BaseModel):
-    """The answer for one task. `reason` says what differs where the match is not exact."""
+    """The answer for one task. `reason` says what differs where the match is not exact; `source_digest` is that of the
+    text that was timed, so that whoever generates it anew knows whether it is the same."""
 
     name: str
     workload_key: str
@@ -28,6 +29,7 @@ class BestDocument(BaseModel):
     values: dict[str, int]
     median_us: Number
     measured_at: datetime | None
+    source_digest: str | None = None
 
 
 class BestDocuments(BaseModel):
