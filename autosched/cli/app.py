@@ -17,15 +17,18 @@ from autosched.cli.build import build
 from autosched.cli.db import db
 from autosched.cli.doctor import doctor
 from autosched.cli.explain import explain
+from autosched.cli.jobs import jobs
 from autosched.cli.ops import ops
 from autosched.cli.output import print_error
 from autosched.cli.run import run
 from autosched.cli.serve import serve
 from autosched.cli.status import BAD_INPUT, DONE, FAILED, INTERRUPTED
 from autosched.cli.suite import suite
+from autosched.cli.token import token
 from autosched.cli.trial import trial
 from autosched.cli.tune import tune
 from autosched.cli.verify import verify
+from autosched.cli.workers import workers
 from autosched.errors import AutoschedError, InvalidInput
 
 USAGE_ERRORS: type[Exception] = typer.BadParameter.__mro__[2]
@@ -60,10 +63,14 @@ def _root(
     """Fast deep-learning kernels by search: graphs in, tuned and verified kernels out."""
 
 
-for command in (tune, best, verify, bench, build, run, explain, trial, doctor, ops, serve):
+LOCAL = (tune, best, verify, bench, build, run, explain, trial, doctor, ops)
+SERVICE = (serve, workers)
+for command in (*LOCAL, *SERVICE):
     app.command()(command)
 app.add_typer(suite, name="suite")
 app.add_typer(db, name="db")
+app.add_typer(jobs, name="jobs")
+app.add_typer(token, name="token")
 
 
 def main() -> None:

@@ -29,13 +29,14 @@ def print_error(message: str) -> None:
     ERR.print(f"error: {message}", markup=False)
 
 
-def say_untuned(source: str, matches: Sequence[str]) -> None:
+def say_untuned(source: str, matches: Sequence[str], server: str | None = None) -> None:
     """On stderr, where workloads have no tuned kernel, how to have one."""
     missing = sum(m == "default" for m in matches)
+    place, option = ("here", "") if server is None else ("there", f" --server {server}")
     if missing:
         ERR.print(
-            f"{missing} of {counted(len(matches), 'workload')} have no tuned kernel here and take the default schedule: "
-            f"autosched tune {source} --trials N finds faster ones",
+            f"{missing} of {counted(len(matches), 'workload')} have no tuned kernel {place} and take the default "
+            f"schedule: autosched tune {source} --trials N{option} finds faster ones",
             markup=False,
         )
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from autosched.cli import options
+from autosched.cli.connection import connect
 from autosched.cli.output import OUT, counted, table, time_text
 from autosched.cli.status import DONE, FAILED
 
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
 
 def trial(
+    context: typer.Context,
     trial_id: Annotated[str, typer.Argument(metavar="ID", help="As `best` and --json show it.")],
     source: Annotated[bool, typer.Option("--source", help="Print the generated text.")] = False,
     nest: Annotated[bool, typer.Option("--nest", help="Print the loop program.")] = False,
@@ -24,25 +28,55 @@ def trial(
         bool, typer.Option("--run", help="Build, check and time it again on this machine.")
     ] = False,
     db: options.Database = None,
+    server: options.Server = None,
+    token: options.Token = None,
+    allow_plain_token: options.PlainToken = False,
 ) -> int:
-    """Show a trial: derivation, values, workload, compile command and every run."""
-    from autosched.db.store import open_store
-    from autosched.entry.trial import find_trial, kernel_of, nest_of, replay
+    """Show a trial: derivation, values, workload, compile command and every run.
+
+    With --server the trial is the service's; whatever is generated, built or run is so on this machine.
+    """
+    from autosched.entry.trial import find_trial, keep_replay
+
+    views = Views(source, nest, run)
+    if server is None:
+        from autosched.db.store import open_store
+
+        with open_store(db, must_exist=True) as store:
+            stored = find_trial(store, trial_id)
+            return _look(stored, views, lambda found: keep_replay(store, stored, found))
+    from autosched.entry.served_trial import served_trial
+
+    options.refuse(context, "db", because="and --server exclude each other")
+    with connect(server, token, allow_plain_token) as client:
+        stored = served_trial(client, trial_id)
+    return _look(stored, views, lambda found: None)
+
+
+@dataclass(frozen=True)
+class Views:
+    """What is wanted of a trial; all of it in words if nothing is named."""
+
+    source: bool
+    nest: bool
+    run: bool
+
+
+def _look(stored: StoredTrial, views: Views, keep: Callable[[Measurement], None]) -> int:
+    from autosched.entry.trial import kernel_of, nest_of, replay
     from autosched.records.outcome import Outcome
 
-    with open_store(db, must_exist=True) as store:
-        stored = find_trial(store, trial_id)
-        if source:
-            print(kernel_of(stored).source)
-        if nest:
-            print(nest_of(stored), end="")
-        if run:
-            found = replay(store, stored)
-            OUT.print(_again(stored, found), markup=False)
-            return DONE if found.outcome is Outcome.OK else FAILED
-        if source or nest:
-            return DONE
-    _show(stored)
+    if views.source:
+        print(kernel_of(stored).source)
+    if views.nest:
+        print(nest_of(stored), end="")
+    if views.run:
+        found = replay(stored)
+        keep(found)
+        OUT.print(_again(stored, found), markup=False)
+        return DONE if found.outcome is Outcome.OK else FAILED
+    if not (views.source or views.nest):
+        _show(stored)
     return DONE
 
 
@@ -59,16 +93,20 @@ def _again(stored: StoredTrial, found: Measurement) -> str:
     )
 
 
+def _compile_line(toolchain: Mapping[str, Any]) -> str:
+    """The command; of a service, which does not say where its programs lie, what they are called."""
+    known = toolchain.get("command") or (toolchain.get("name", ""), toolchain.get("version", ""))
+    return " ".join((*known, *toolchain.get("flags", ())))
+
+
 def _show(stored: StoredTrial) -> None:
     one = stored.trial
     lines = {
         "trial": f"{one.id} (round {one.round}, attempt {one.attempt})",
-        "job": f"{stored.job.id}: {stored.job.spec.source}, seed {stored.job.spec.seed}",
+        "job": f"{stored.job_id}: {stored.source}, seed {stored.seed}",
         "task": f"{stored.task.name} {stored.task.workload_key}",
         "target": f"{stored.target.key} {stored.target.isa}, {stored.target.threads} threads",
-        "compile": " ".join(
-            (*stored.toolchain.get("command", ()), *stored.toolchain.get("flags", ()))
-        ),
+        "compile": _compile_line(stored.toolchain),
         "candidate": one.candidate.key,
         "values": json.dumps(dict(one.candidate.values)),
     }

@@ -1,20 +1,25 @@
-"""`autosched tune`: search for fast kernels and keep every result."""
+"""`autosched tune`: search for fast kernels and keep every result, here or at a server."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from autosched.cli import options
-from autosched.cli.output import ERR, OUT, print_json, ratio_text, share_text, table, time_text
+from autosched.cli.connection import connect
+from autosched.cli.output import ERR, OUT, print_json
 from autosched.cli.progress import ProgressView
+from autosched.cli.report import failed_tasks, print_report
 from autosched.cli.status import DONE, FAILED, INTERRUPTED
-from autosched.tuning.report import Report
+
+if TYPE_CHECKING:
+    from autosched.client import Client
 
 
 def tune(
+    context: typer.Context,
     source: options.Source,
     trials: options.Trials,
     target: options.Target = "host",
@@ -26,30 +31,63 @@ def tune(
         Path | None, typer.Option("--journal", help="Log what the runner runs to this file.")
     ] = None,
     json: options.Json = False,
+    server: options.Server = None,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", help="With --server: bound on the device time.")
+    ] = None,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="With --server: print the job's id and end.")
+    ] = False,
+    token: options.Token = None,
+    allow_plain_token: options.PlainToken = False,
 ) -> int:
     """Tune a model, a graph or cases of the suite.
 
-    The identical command goes on with its unfinished job; any other starts from the history there is.
+    The identical command goes on with its unfinished job; any other starts from the history there is. With --server the
+    service tunes, for its only target unless one is named.
     """
+    if server is None:
+        options.refuse(context, "seconds", "detach", because="needs --server")
+        here = {"target": target, "threads": threads, "db": db, "seed": seed}
+        return _tune_here(source, trials, json, compiler=compiler, journal=journal, **here)
+    options.refuse(context, "db", "compiler", "journal", because="is the server's to choose")
+    with connect(server, token, allow_plain_token) as client:
+        job = client.submit(
+            source,
+            trials=trials,
+            seconds=seconds,
+            target=_target(client, context, target, threads),
+            threads=threads,
+            seed=seed,
+        )
+        if not detach:
+            from autosched.cli.following import follow_job
+
+            return follow_job(client, job, json=json)
+    if json:
+        print_json(job)
+    else:
+        OUT.print(job.id, markup=False)
+    return DONE
+
+
+def _target(client: Client, context: typer.Context, name: str, threads: int | None) -> str | None:
+    """What the service calls the target: nothing where none was asked for."""
+    from autosched.entry.served_target import is_ours, submitted_target
+
+    if not options.written(context, "target"):
+        return None
+    return submitted_target(client.targets().items, name, threads) if is_ours(name) else name
+
+
+def _tune_here(source: str, trials: int, json: bool, **how: Any) -> int:
     from autosched.entry.tune import tune as tune_source
     from autosched.wire.tune import tune_document
 
     with ProgressView(ERR) as view:
-        report = tune_source(
-            source,
-            trials=trials,
-            target=target,
-            threads=threads,
-            db=db,
-            seed=seed,
-            compiler=compiler,
-            journal=journal,
-            listen=view,
-        )
-    if json:
-        print_json(tune_document(report))
-    else:
-        print_report(report)
+        report = tune_source(source, trials=trials, listen=view, **how)
+    document = tune_document(report)
+    print_report(document, json=json)
     if report.interrupted:
         done = sum(t.trials for t in report.tasks)
         ERR.print(
@@ -57,35 +95,4 @@ def tune(
             markup=False,
         )
         return INTERRUPTED
-    return FAILED if report.failed_tasks else DONE
-
-
-def print_report(report: Report) -> None:
-    """The table of tasks, and what the whole graph takes."""
-    rows = [
-        (
-            f"{t.name}" + (f" (x{t.weight})" if t.weight > 1 else ""),
-            str(t.trials),
-            time_text(t.default_seconds),
-            time_text(t.best_seconds),
-            ratio_text(t.speedup),
-            "-" if t.gflops is None else f"{t.gflops:.1f}",
-            share_text(t.roofline),
-        )
-        for t in report.tasks
-    ]
-    columns = ("task", "trials", "default", "best", "speed-up", "GFLOPS", "roofline")
-    OUT.print(table("", columns, rows))
-    before, after = report.estimated_default_seconds, report.estimated_graph_seconds
-    if before is not None and after is not None and len(report.tasks) > 1:
-        OUT.print(
-            f"all kernels, each as often as the graph calls it (xN): {time_text(before)} -> {time_text(after)} "
-            f"({ratio_text(before / after)})"
-        )
-    OUT.print(
-        "default and best were timed side by side, after the search; roofline: share of what the machine allows"
-    )
-    spent = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in report.phase_seconds.items())
-    OUT.print(f"{report.wall_seconds:.1f} s: {spent}")
-    for name in () if report.interrupted else report.failed_tasks:
-        OUT.print(f"no valid kernel: {name}", markup=False)
+    return FAILED if failed_tasks(document) else DONE

@@ -17,7 +17,7 @@ from autosched.measure.protocol import TimingPolicy
 from autosched.nest.printer import nest_text
 from autosched.records.outcome import Outcome
 from autosched.records.record import Measurement, Trial, job_id_of
-from autosched.records.store import Job, MeasurementRow, TaskSpec
+from autosched.records.store import MeasurementRow, TaskSpec
 from autosched.sketch.generate import generate
 from autosched.target.files import parse_target
 from autosched.target.target import Target
@@ -29,14 +29,19 @@ from autosched.tuning.codebook import Codebook
 
 @dataclass(frozen=True)
 class StoredTrial:
-    """A trial with everything the database knows around it."""
+    """A trial with everything the database knows around it. `source` and `seed` are those of its job."""
 
     trial: Trial
-    job: Job
+    source: str
+    seed: int
     task: TaskSpec
     target: Target
     toolchain: dict[str, Any]
     measurements: tuple[MeasurementRow, ...]
+
+    @property
+    def job_id(self) -> str:
+        return job_id_of(self.trial.task_id)
 
 
 def find_trial(store: SqlTuningStore, trial_id: str) -> StoredTrial:
@@ -49,7 +54,8 @@ def find_trial(store: SqlTuningStore, trial_id: str) -> StoredTrial:
     task = dict(job.tasks)[trial.task_id]
     target = parse_target(json.dumps(dict(store.target(job.spec.target_key) or {})), trial_id)
     toolchain = dict(store.toolchain(job.spec.toolchain_key) or {})
-    return StoredTrial(trial, job, task, target, toolchain, store.measurements(trial_id))
+    spec, runs = job.spec, store.measurements(trial_id)
+    return StoredTrial(trial, spec.source, spec.seed, task, target, toolchain, runs)
 
 
 def codebook_of(stored: StoredTrial) -> Codebook:
@@ -71,8 +77,14 @@ def nest_of(stored: StoredTrial) -> str:
     return nest_text(sketch.nest, sketch.environment(candidate.values))
 
 
-def replay(store: SqlTuningStore, stored: StoredTrial, *, seed: int = 0) -> Measurement:
-    """Builds, checks and times the trial again on this machine, and stores the run beside the others."""
+def keep_replay(store: SqlTuningStore, stored: StoredTrial, found: Measurement) -> None:
+    """Stores a replay beside the trial's other runs; one that tells nothing of the trial is left out."""
+    if not stored.trial.is_open and found.outcome is not Outcome.LOST:
+        store.add_measurement(MeasurementRow(stored.trial.id, "replay", found))
+
+
+def replay(stored: StoredTrial, *, seed: int = 0) -> Measurement:
+    """Builds, checks and times the trial again on this machine."""
     codebook = codebook_of(stored)
     kernel = codebook.kernel(stored.trial.candidate)
     setup = Setup(stored.target, find_toolchain(stored.target, _command(stored)))
@@ -82,12 +94,9 @@ def replay(store: SqlTuningStore, stored: StoredTrial, *, seed: int = 0) -> Meas
         if build.artefact is None:
             found = Measurement(build.outcome, error=build.error, log=build.log)
         else:
-            policy = TimingPolicy(threads=stored.job.spec.threads)
+            policy = TimingPolicy(threads=stored.target.threads)
             found = machine.runner.measure(build.artefact, check, policy)
-        found = replace(found, build_seconds=build.build_seconds, source_digest=kernel.digest)
-    if not stored.trial.is_open and found.outcome is not Outcome.LOST:
-        store.add_measurement(MeasurementRow(stored.trial.id, "replay", found))
-    return found
+        return replace(found, build_seconds=build.build_seconds, source_digest=kernel.digest)
 
 
 def _command(stored: StoredTrial) -> str | None:

@@ -18,7 +18,7 @@ from autosched.records.record import Candidate
 from autosched.records.store import BestRecord
 from autosched.search.make import make_policy
 from autosched.sketch.generate import generate
-from autosched.sketch.sketch import Sketch
+from autosched.sketch.sketch import Sketch, Values
 from autosched.target.target import Target
 from autosched.te.integer import evaluate
 from autosched.te.workload import canonical_text
@@ -41,6 +41,18 @@ class Chosen:
     measured_at: datetime | None = None
 
 
+@dataclass(frozen=True)
+class Known:
+    """What a catalog or a service knows of a workload's best kernel; no `candidate` for a default."""
+
+    match: Match
+    reason: str
+    candidate: Candidate | None = None
+    trial_id: str | None = None
+    median_seconds: float | None = None
+    measured_at: datetime | None = None
+
+
 def choose(work: Work, setup: Setup, catalog: Catalog) -> list[Chosen]:
     """One answer a workload, in the order of the work's subjects."""
     return [_choose(s, setup, catalog) for s in work.subjects]
@@ -48,15 +60,34 @@ def choose(work: Work, setup: Setup, catalog: Catalog) -> list[Chosen]:
 
 def defaults(work: Work, target: Target) -> list[Chosen]:
     """The default schedule of every workload, whatever is stored."""
-    return [_default(s, _codebook(s, target), "the default was asked for") for s in work.subjects]
+    return [_default(s, codebook_of(s, target), "the default was asked for") for s in work.subjects]
 
 
-def _codebook(subject: Subject, target: Target) -> Codebook:
+def codebook_of(subject: Subject, target: Target) -> Codebook:
+    """Everything that may be generated for a workload on a target."""
     return Codebook(subject.workload, target, generate(subject.workload, target), generate_c)
 
 
+def chosen_of(subject: Subject, codebook: Codebook, known: Known) -> Chosen:
+    """The kernel behind what is known: as it was, moved into this workload's domains, or the default schedule."""
+    if known.candidate is None:
+        return _default(subject, codebook, known.reason)
+    if known.match == "nearest":
+        return _near(subject, codebook, known, known.candidate)
+    return Chosen(
+        subject,
+        known.match,
+        known.reason,
+        known.candidate,
+        codebook.kernel(known.candidate),
+        known.trial_id,
+        known.median_seconds,
+        known.measured_at,
+    )
+
+
 def _choose(subject: Subject, setup: Setup, catalog: Catalog) -> Chosen:
-    codebook = _codebook(subject, setup.target)
+    codebook = codebook_of(subject, setup.target)
     query = Query(
         subject.workload.key,
         setup.target,
@@ -65,11 +96,21 @@ def _choose(subject: Subject, setup: Setup, catalog: Catalog) -> Chosen:
         SPACE_VERSION,
     )
     answer = lookup(catalog, query, lambda best: _digest(codebook, best))
-    if answer.best is None:
-        return _default(subject, codebook, answer.reason)
-    if answer.match == "nearest":
-        return _near(subject, codebook, answer, answer.best)
-    return _stored(subject, codebook, answer, answer.best)
+    return chosen_of(subject, codebook, _known(answer))
+
+
+def _known(answer: Answer) -> Known:
+    best = answer.best
+    if best is None:
+        return Known(answer.match, answer.reason)
+    return Known(
+        answer.match,
+        answer.reason,
+        best.candidate,
+        best.trial_id,
+        best.timing.median_seconds,
+        best.measured_at,
+    )
 
 
 def _digest(codebook: Codebook, best: BestRecord) -> str | None:
@@ -79,26 +120,13 @@ def _digest(codebook: Codebook, best: BestRecord) -> str | None:
         return None
 
 
-def _stored(subject: Subject, codebook: Codebook, answer: Answer, best: BestRecord) -> Chosen:
-    return Chosen(
-        subject,
-        answer.match,
-        answer.reason,
-        best.candidate,
-        codebook.kernel(best.candidate),
-        best.trial_id,
-        best.timing.median_seconds,
-        best.measured_at,
-    )
-
-
-def _near(subject: Subject, codebook: Codebook, answer: Answer, best: BestRecord) -> Chosen:
+def _near(subject: Subject, codebook: Codebook, known: Known, candidate: Candidate) -> Chosen:
     """The same sketch with values moved into this workload's domains; the default where no sketch takes them."""
-    adapted = adapt(best.candidate, codebook)
+    adapted = adapt(candidate, codebook)
     if adapted is None:
-        return _default(subject, codebook, f"{answer.reason}; its values do not fit here")
-    moved = Chosen(subject, answer.match, answer.reason, adapted, codebook.kernel(adapted))
-    return replace(moved, trial_id=best.trial_id, measured_at=best.measured_at)
+        return _default(subject, codebook, f"{known.reason}; its values do not fit here")
+    moved = Chosen(subject, known.match, known.reason, adapted, codebook.kernel(adapted))
+    return replace(moved, trial_id=known.trial_id, measured_at=known.measured_at)
 
 
 def adapt(candidate: Candidate, codebook: Codebook) -> Candidate | None:
@@ -110,10 +138,11 @@ def adapt(candidate: Candidate, codebook: Codebook) -> Candidate | None:
         d.name: min(d.domain, key=lambda v, name=d.name: abs(v - candidate.values.get(name, v)))  # type: ignore[misc]
         for d in sketch.decisions
     }
-    return codebook.candidate(sketch, values) if _is_legal(sketch, values) else None
+    return codebook.candidate(sketch, values) if is_legal(sketch, values) else None
 
 
-def _is_legal(sketch: Sketch, values: dict[str, int]) -> bool:
+def is_legal(sketch: Sketch, values: Values) -> bool:
+    """Whether every constraint holds for values of the sketch's domains."""
     environment = sketch.environment(values)
     return all(evaluate(c, environment) for c in sketch.constraints)
 

@@ -1,0 +1,118 @@
+"""The kernels that a service knows for a source: keys made here, answers looked up there, texts generated here.
+
+What a service answers is data: a derivation must be one that the rules of this version give, every value one of its
+domain, every constraint kept, before any text is made of it. Whatever fails that is replaced by the default schedule,
+and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from autosched.client import BestLookup, Client, Found
+from autosched.client.lookup import Served
+from autosched.entry.build import build_chosen
+from autosched.entry.machine import Setup, check_runs_here, set_up
+from autosched.entry.served_target import place
+from autosched.entry.winners import Chosen, Known, chosen_of, codebook_of, is_legal
+from autosched.entry.work import AnySource, Work, work_of
+from autosched.errors import InvalidInput
+from autosched.records.record import Candidate
+from autosched.runtime.manifest import Manifest
+from autosched.tuning.codebook import Codebook
+from autosched.tuning.task import Subject
+from autosched.wire.best import BestDocument
+
+
+@dataclass(frozen=True)
+class ServedBest:
+    """The kernels of a source, and how each answer came: `found` runs beside `chosen`."""
+
+    work: Work
+    setup: Setup
+    chosen: tuple[Chosen, ...]
+    found: tuple[Found, ...]
+
+
+def served_best(
+    source: AnySource,
+    client: Client,
+    cache_dir: Path,
+    *,
+    target: str = "host",
+    threads: int | None = None,
+    compiler: str | None = None,
+) -> ServedBest:
+    """One answer a workload. LookupMiss: the service is away and the cache has no answer. InvalidInput: as `tune`."""
+    setup = set_up(target, threads, compiler)
+    work = work_of(source)
+    lookup = BestLookup(client, cache_dir, locate=lambda c: _locate(c, setup))
+    keys = [s.workload.key for s in work.subjects]
+    found = lookup.many(
+        keys, setup.target.key, threads=setup.target.threads, toolchain=setup.toolchain.key
+    )
+    answers = [f.answer for f in found]
+    return ServedBest(work, setup, tuple(choose_served(work, setup, answers)), tuple(found))
+
+
+def served_build(
+    source: AnySource,
+    directory: Path,
+    client: Client,
+    cache_dir: Path,
+    *,
+    target: str = "host",
+    threads: int | None = None,
+    compiler: str | None = None,
+) -> tuple[Manifest, ServedBest]:
+    """A directory as `build` makes it, of the kernels that a service knows, compiled here."""
+    check_runs_here(set_up(target, threads, compiler))
+    best = served_best(source, client, cache_dir, target=target, threads=threads, compiler=compiler)
+    return build_chosen(best.work, best.chosen, best.setup, directory), best
+
+
+def choose_served(work: Work, setup: Setup, answers: Sequence[BestDocument]) -> list[Chosen]:
+    """The kernel of each subject from its answer."""
+    return [_choose(s, setup, a) for s, a in zip(work.subjects, answers, strict=True)]
+
+
+def _locate(client: Client, setup: Setup) -> Served:
+    placed = place(client.targets().items, setup.target)
+    return Served(placed.key, placed.threads, placed.differs)
+
+
+def _choose(subject: Subject, setup: Setup, answer: BestDocument) -> Chosen:
+    codebook = codebook_of(subject, setup.target)
+    return chosen_of(subject, codebook, _known(codebook, answer))
+
+
+def _known(codebook: Codebook, answer: BestDocument) -> Known:
+    """The answer with its candidate, if this version can make that."""
+    if not answer.derivation:
+        return Known("default", answer.reason)
+    candidate = Candidate(tuple(answer.derivation), answer.values, f"of {answer.trial}")
+    known = Known(
+        answer.match,
+        answer.reason,
+        candidate,
+        answer.trial,
+        None if answer.median_us is None else answer.median_us * 1e-6,
+        answer.measured_at,
+    )
+    return known if answer.match == "nearest" else _checked(codebook, known, candidate, answer)
+
+
+def _checked(codebook: Codebook, known: Known, candidate: Candidate, answer: BestDocument) -> Known:
+    """An exact or compatible answer, held against today's rules."""
+    try:
+        sketch = codebook.sketch(candidate)
+        if candidate not in codebook or not is_legal(sketch, candidate.values):
+            raise InvalidInput(f"candidate {candidate.key}: its values are not allowed here")
+        digest = codebook.kernel(candidate).digest
+    except InvalidInput as error:
+        return Known("default", f"the service's answer is not used: {error}")
+    if known.match == "exact" and answer.source_digest not in {None, digest}:
+        return replace(known, match="compatible", reason="its candidate gives another text now")
+    return known

@@ -1,0 +1,76 @@
+"""A machine of ours among the targets of a service.
+
+A service knows a target at the most threads its workers run; a job or a question may ask for fewer. So a target is
+found there by every field but the threads. Where none is the same, code made for another may still run here: the
+nearest of those, with what differs, so that its answers are taken as compatible and never as exact.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from autosched.errors import InvalidInput
+from autosched.target.compare import differences, obstacles
+from autosched.target.files import HOST, parse_target, resolve_target, target_names
+from autosched.target.target import Target
+from autosched.wire.machine import TargetDocument
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A target of the service: `key` there, `threads` to ask for. `differs`: what is not as on the machine meant."""
+
+    key: str
+    threads: int
+    differs: str = ""
+
+
+def place(offered: Sequence[TargetDocument], wanted: Target) -> Placed:
+    """The service's target for a machine. InvalidInput: none whose code runs on it, with what is lacking."""
+    known = [(t, f) for t in offered if (f := _fields(t)) is not None]
+    for document, fields in known:
+        if (
+            replace(fields, threads=wanted.threads) == wanted
+            and wanted.threads <= document.max_threads
+        ):
+            return Placed(document.key, wanted.threads)
+    running = [(d, f) for d, f in known if not obstacles(f, wanted)]
+    if running:
+        document, fields = min(running, key=lambda pair: _strangeness(pair[1], wanted))
+        threads = min(wanted.threads, document.max_threads)
+        differs = differences(replace(fields, threads=threads), wanted)
+        return Placed(document.key, threads, "; ".join(differs))
+    hindered = "; ".join(f"{d.key}: {', '.join(obstacles(f, wanted))}" for d, f in known)
+    raise InvalidInput(
+        f"target {wanted.key}: the service has none whose code runs on it ({hindered or 'it has no target yet'})"
+    )
+
+
+def submitted_target(offered: Sequence[TargetDocument], name: str, threads: int | None) -> str:
+    """The target of a job as the service names it: a machine or a file of ours must be one of its own."""
+    wanted = resolve_target(name, threads)
+    placed = place(offered, wanted)
+    if placed.differs:
+        raise InvalidInput(
+            f"target {name!r}: the service has none like it; {placed.key} is the nearest ({placed.differs})"
+        )
+    return placed.key
+
+
+def is_ours(name: str) -> bool:
+    """Whether only this machine knows what the name stands for."""
+    return name == HOST or (name not in target_names() and ("/" in name or name.endswith(".json")))
+
+
+def _fields(document: TargetDocument) -> Target | None:
+    """None for a target of another version's making."""
+    try:
+        return parse_target(json.dumps(document.fields), document.key)
+    except InvalidInput:
+        return None
+
+
+def _strangeness(have: Target, wanted: Target) -> tuple[int, str]:
+    return len(differences(replace(have, threads=wanted.threads), wanted)), have.key
