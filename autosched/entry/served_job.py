@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -17,6 +18,7 @@ from autosched.tuning.events import (
     Notice,
     TaskConfirmed,
 )
+from autosched.tuning.phases import PHASES
 from autosched.wire.event import RESET
 from autosched.wire.job import JobDocument
 from autosched.wire.tune import PhaseDocument, TuneDocument
@@ -43,7 +45,8 @@ class _View:
     def __init__(self, job: JobDocument, listen: Listener) -> None:
         self._job = job
         self._listen = listen
-        self.phases: PhaseDocument | None = None
+        self._has_progress = False
+        self.phases: Counter[str] = Counter()
         names = tuple(t.name for t in job.tasks)
         listen(JobStarted(job.id, names, job.budget.trials, job.trials, job.history_used))
         if job.state == "queued":
@@ -64,13 +67,16 @@ class _View:
     def _state(self, data: Mapping[str, Any]) -> None:
         if data.get("message"):
             self._listen(Notice(str(data["message"])))
+        with suppress(ValueError):
+            self.phases.update(dict(PhaseDocument.model_validate(data.get("phase_s"))))
         phases = {"queued": QUEUED, "running": MEASURING_DEFAULTS}
         phase = phases.get(str(data.get("state")))
-        if phase is not None:
+        if phase is not None and not self._has_progress:
             self._stand(self._job.trials, phase=phase)
 
     def _progress(self, data: Mapping[str, Any]) -> None:
         done = int(data.get("trials", 0))
+        self._has_progress = True
         self._stand(
             done,
             trials=int(data.get("of", self._job.budget.trials)),
@@ -94,8 +100,6 @@ class _View:
     def _end(self, data: Mapping[str, Any]) -> None:
         if data.get("error"):
             self._listen(Notice(str(data["error"])))
-        with suppress(ValueError):
-            self.phases = PhaseDocument.model_validate(data.get("phase_s"))
         self._listen(
             JobEnded(self._job.id, str(data.get("state", "")), str(data.get("end_reason") or ""))
         )
@@ -114,11 +118,12 @@ def _seconds(us: Any) -> float | None:
     return us * 1e-6 if isinstance(us, (int, float)) else None
 
 
-def tune_document_of(job: JobDocument, phases: PhaseDocument | None = None) -> TuneDocument:
-    """A job of the service as `tune --json` shows one. Without `phases` its whole time is `other`; the time in the queue
-    is not counted."""
-    if phases is None:
-        phases = PhaseDocument(search=0, build=0, run=0, model=0, other=_wall_seconds(job))
+def tune_document_of(job: JobDocument, phases: Mapping[str, float]) -> TuneDocument:
+    """A job of the service as `tune --json` shows one, from what its processes said of their time; what none of them
+    had, between them or waiting for a device, is `other`. The time in the queue is not counted."""
+    unsaid = _wall_seconds(job) - sum(phases.values())
+    spent = {p: phases.get(p, 0.0) for p in PHASES}
+    spent["other"] += max(unsaid, 0.0)
     best = [t.best_us for t in job.tasks]
     known = [us * t.weight for us, t in zip(best, job.tasks, strict=True) if us is not None]
     return TuneDocument(
@@ -129,8 +134,8 @@ def tune_document_of(job: JobDocument, phases: PhaseDocument | None = None) -> T
         seed=job.seed,
         history_used=job.history_used,
         tasks=job.tasks,
-        wall_s=sum(seconds for _, seconds in phases),
-        phase_s=phases,
+        wall_s=sum(spent.values()),
+        phase_s=PhaseDocument.model_validate(spent),
         estimated_graph_us=sum(known) if len(known) == len(best) else None,
         interrupted=job.state == "cancelled",
     )

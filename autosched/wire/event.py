@@ -17,7 +17,7 @@ from autosched.jobs.record import EventType
 from autosched.wire.job import EndWord, Outcomes, State
 from autosched.wire.key import Key, Time
 from autosched.wire.number import Number
-from autosched.wire.tune import TaskDocument
+from autosched.wire.tune import PhaseDocument, TaskDocument
 
 
 class Stamped(BaseModel):
@@ -28,10 +28,12 @@ class Stamped(BaseModel):
 
 
 class JobData(Stamped):
-    """`job`: its state changed, or there is something that a person should know (`message`)."""
+    """`job`: its state changed, there is something that a person should know (`message`), or one of the processes that
+    carry the job has ended its part (`phase_s`: where its time went)."""
 
     state: State
     message: str = ""
+    phase_s: PhaseDocument | None = None
 
 
 class TaskData(Stamped, TaskDocument):

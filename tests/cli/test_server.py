@@ -60,14 +60,15 @@ FAILED = {
     "tasks": [{**TASK, "default_us": None, "best_us": None, "gflops": None, "roofline": None}],
     "failures": [FAILURE],
 }
+PHASES = {"search": 1.0, "build": 2.0, "run": 3.0, "model": 0.5, "other": 0.25}
 STREAM = (
     (1, "job", {"state": "queued"}),
     (2, "job", {"state": "running", "message": "a person should know"}),
     (3, "progress", {"trials": 2, "of": 4, "outcomes": {"ok": 1, "crashed": 1, "melted": 1}}),
-    (4, "glimmer", {"of": "a later version"}),
-    (5, "best", {"task": "GMM/1@1", "trial": "j.0.3", "default_us": 90.0, "best_us": 30.0}),
+    (4, "job", {"state": "running", "phase_s": PHASES}),
+    (5, "glimmer", {"of": "a later version"}),
+    (6, "best", {"task": "GMM/1@1", "trial": "j.0.3", "default_us": 90.0, "best_us": 30.0}),
 )
-PHASES = {"search": 1.0, "build": 2.0, "run": 3.0, "model": 0.5, "other": 0.25}
 
 
 @pytest.fixture
@@ -83,7 +84,7 @@ def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ending(job: dict[str, Any]) -> dict[str, Any]:
-    return {"state": job["state"], "end_reason": job["end_reason"], "phase_s": PHASES}
+    return {"state": job["state"], "end_reason": job["end_reason"]}
 
 
 def tuning(server: Scripted, ended: dict[str, Any]) -> None:
@@ -93,7 +94,7 @@ def tuning(server: Scripted, ended: dict[str, Any]) -> None:
         if asked.method == "POST":
             return answer(QUEUED, 202)
         if asked.path.endswith("/events"):
-            return events(*STREAM, (6, "end", ending(ended)))
+            return events(*STREAM, (7, "end", ending(ended)))
         return answer(ended)
 
     server.handle = handle
@@ -112,7 +113,7 @@ def test_a_tuned_job_prints_the_table_of_a_local_one(
     assert "GMM/1@1" in out
     assert "90 us" in out
     assert "3.00x" in out
-    assert "6.8 s: search 1.0 s, build 2.0 s, run 3.0 s, model 0.5 s, other 0.2 s" in out
+    assert "8.0 s: search 1.0 s, build 2.0 s, run 3.0 s, model 0.5 s, other 1.5 s" in out
     assert "a person should know" in err
     assert f"job {JOB['id']}: 1 task, 4 trials" in err
     body = json.loads(server.asked[0].body)
@@ -133,8 +134,8 @@ def test_a_tuned_job_prints_the_object_of_a_local_one(
     document = json.loads(capsys.readouterr().out)
     assert document["tasks"] == [TASK]
     assert document["job"] == JOB["id"]
-    assert document["phase_s"] == PHASES
-    assert document["wall_s"] == sum(PHASES.values())
+    assert document["phase_s"] == {**PHASES, "other": 1.5}
+    assert document["wall_s"] == sum(document["phase_s"].values()) == 8.0
     assert document["estimated_graph_us"] == 30.0
     assert document["interrupted"] is False
 

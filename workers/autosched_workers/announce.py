@@ -10,9 +10,10 @@ from typing import Any
 from autosched.jobs.record import EventType
 from autosched.records.outcome import Outcome
 from autosched.tuning.events import Event, Notice, TaskConfirmed, TrialFinished
+from autosched.tuning.phases import Phase
 from autosched.wire.event import BestData, JobData, ProgressData, Stamped, TaskData
 from autosched.wire.number import microseconds
-from autosched.wire.tune import TaskDocument
+from autosched.wire.tune import PhaseDocument, TaskDocument
 
 PROGRESS_SECONDS = 0.5
 """Between two events of progress at least."""
@@ -58,6 +59,11 @@ class Announcer:
         if self._unsaid is not None:
             self._say("progress", self._unsaid)
             self._unsaid, self._last = None, self._now()
+
+    def spent(self, phase_seconds: Mapping[Phase, float]) -> None:
+        """Says where the time of this process went."""
+        phases = PhaseDocument.model_validate(phase_seconds)
+        self._say("job", JobData(state="running", phase_s=phases))
 
     def _finished(self, event: TrialFinished) -> None:
         if event.number > 0:

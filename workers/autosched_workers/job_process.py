@@ -116,6 +116,7 @@ class _Run:
             )
             report = run.run()
             announcer.flush()
+            announcer.spent(report.phase_seconds)
         return _end_of(report)
 
     def _begin(
