@@ -151,6 +151,10 @@ class SqlTuningStore(QueueCalls, LeaseCalls, RegistryCalls):
             self.engine, lambda c: winners.load_best(c, workload_key, target_key, toolchain_key)
         )
 
+    def bests(self, workload_keys: Sequence[str]) -> Mapping[str, tuple[BestRecord, ...]]:
+        """`best` of many workloads at once; those without a winner are left out."""
+        return in_read(self.engine, lambda c: winners.load_bests(c, workload_keys))
+
     def family_best(self, family_key: str) -> tuple[BestRecord, ...]:
         return in_read(self.engine, lambda c: winners.load_family_best(c, family_key))
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from sqlalchemy import Connection, delete, insert, select, update
 
+from autosched.db.chunks import chunks
 from autosched.db.rows import (
     Columns,
     ResultRow,
@@ -110,6 +111,17 @@ def load_best(
     if toolchain_key is not None:
         wanted = wanted.where(BestRow.toolchain_key == toolchain_key)
     return tuple(best_of(row) for row in connection.execute(wanted))
+
+
+def load_bests(
+    connection: Connection, workload_keys: Sequence[str]
+) -> dict[str, tuple[BestRecord, ...]]:
+    """The winners of each workload that has any."""
+    found: dict[str, list[BestRecord]] = {}
+    for part in chunks(list(dict.fromkeys(workload_keys))):
+        for row in connection.execute(select_best().where(BestRow.workload_key.in_(part))):
+            found.setdefault(row.workload_key, []).append(best_of(row))
+    return {key: tuple(winners) for key, winners in found.items()}
 
 
 def load_family_best(connection: Connection, family_key: str) -> tuple[BestRecord, ...]:

@@ -97,6 +97,10 @@ class Warden:
             self._lose(f"the warden is gone: {error}")
         raise AssertionError("not reached")
 
+    def end(self) -> None:
+        """Ends the warden and all below it, from any thread: whoever waits for its answer meets WardenLost."""
+        self._kill()
+
     def close(self) -> None:
         """Ends the warden and all below it."""
         if self._channel is not None:

@@ -21,12 +21,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 from autosched.errors import InvalidInput
-from autosched.records.catalog import Catalog
 from autosched.records.family import extents, family_key, shape_distance
 from autosched.records.store import BestRecord
 from autosched.target.compare import differences, obstacles
@@ -37,6 +36,20 @@ Match = Literal["exact", "compatible", "nearest", "default"]
 
 Replay = Callable[[BestRecord], str | None]
 """The digest of the text that a winner's candidate gives with this version; None if it gives none any more."""
+
+
+class Winners(Protocol):
+    """What a lookup reads: the part of a `Catalog` that knows winners."""
+
+    def best(
+        self, workload_key: str, target_key: str | None = None, toolchain_key: str | None = None
+    ) -> tuple[BestRecord, ...]: ...
+
+    def family_best(self, family_key: str) -> tuple[BestRecord, ...]: ...
+
+    def workload_text(self, workload_key: str) -> str | None: ...
+
+    def target(self, target_key: str) -> Mapping[str, Any] | None: ...
 
 
 @dataclass(frozen=True)
@@ -76,7 +89,7 @@ class _Found:
         return self.distance, self.best.timing.median_seconds, self.best.trial_id
 
 
-def lookup(catalog: Catalog, query: Query, replay: Replay | None = None) -> Answer:
+def lookup(catalog: Winners, query: Query, replay: Replay | None = None) -> Answer:
     """The answer by the table above."""
     winners = _ranked(_seen(catalog, query, best) for best in catalog.best(query.workload_key))
     for found in winners:
@@ -97,7 +110,7 @@ def _ranked(found: Sequence[_Found | None] | Iterator[_Found | None]) -> list[_F
     return sorted((f for f in found if f is not None), key=lambda f: f.rank)
 
 
-def _seen(catalog: Catalog, query: Query, best: BestRecord) -> _Found | None:
+def _seen(catalog: Winners, query: Query, best: BestRecord) -> _Found | None:
     """None if the stored target is of another kind, or is not known well enough to compare."""
     stored = _stored_target(catalog, best.target_key)
     if stored is None or stored.kind != query.target.kind:
@@ -128,7 +141,7 @@ def _same_workload(query: Query, found: _Found, replay: Replay | None) -> Answer
     return Answer("exact", "same workload, target, toolchain and text", 0.0, best)
 
 
-def _other_shapes(catalog: Catalog, query: Query) -> Iterator[_Found]:
+def _other_shapes(catalog: Winners, query: Query) -> Iterator[_Found]:
     """Winners of other workloads of the family."""
     text = query.workload_text or catalog.workload_text(query.workload_key)
     if not text:
@@ -143,7 +156,7 @@ def _other_shapes(catalog: Catalog, query: Query) -> Iterator[_Found]:
         yield _Found(best, (shape, *found.differs), found.hinders, distance)
 
 
-def _stored_target(catalog: Catalog, key: str) -> Target | None:
+def _stored_target(catalog: Winners, key: str) -> Target | None:
     try:
         return parse_target(json.dumps(dict(catalog.target(key) or {})), key)
     except InvalidInput:

@@ -1,0 +1,33 @@
+"""The API on this host: `python -m autosched_api --db postgresql://... [--host H] [--port P]`; `--help` lists the rest."""
+
+from __future__ import annotations
+
+import sys
+
+from pydantic import ValidationError
+from pydantic_settings import CliApp
+
+from autosched.errors import AutoschedError
+from autosched_api.app import create_app
+from autosched_api.log import make_log
+from autosched_api.server import serve
+from autosched_api.settings import Settings
+
+
+def main(arguments: list[str]) -> int:
+    try:
+        settings = CliApp.run(Settings, cli_args=arguments)
+    except ValidationError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    log = make_log()
+    try:
+        app = create_app(settings, log=log)
+    except AutoschedError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0 if serve(app, settings, log) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

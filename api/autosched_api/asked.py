@@ -1,0 +1,50 @@
+"""The target of a question about winners: wider than that of a job, since nothing has to be measured there.
+
+A key or name of a registered target, at any number of threads, the name of a shipped one, or the key of any target that
+is stored.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from autosched.errors import InvalidInput
+from autosched.target.files import parse_target
+from autosched.target.target import Target
+from autosched_api.problems import Problem, refused_field
+from autosched_api.resolve import registered, resolve_place, shipped, variants
+from autosched_api.service import Service
+
+
+async def asked_target(service: Service, asked: str | None, threads: int | None) -> Target:
+    """The target that is meant. Problem: no default, or a target that nobody knows."""
+    key = (asked or "", str(threads or ""))
+    found = service.targets.get(key)
+    if found is None:
+        now = service.targets.now()
+        found = await _find(service, asked, threads)
+        service.targets.put(key, found, now)
+    return found
+
+
+async def _find(service: Service, asked: str | None, threads: int | None) -> Target:
+    workers = await service.known_workers()
+    if asked is None:
+        return resolve_place(workers, None, threads).target
+    for _, target in registered(workers).values():
+        if asked in variants(target):
+            return _at(variants(target)[asked], threads)
+    if asked in shipped():
+        return _at(shipped()[asked], threads)
+    fields = await service.run(lambda store: store.target(asked))
+    if fields is None:
+        raise Problem("no-such-target", f"need {asked!r}, which is neither a stored key nor a name")
+    try:
+        return _at(parse_target(json.dumps(dict(fields)), asked), threads)
+    except InvalidInput as error:
+        raise refused_field("target", "target", asked, str(error)) from None
+
+
+def _at(target: Target, threads: int | None) -> Target:
+    return target if threads is None else replace(target, threads=threads)

@@ -1,0 +1,49 @@
+"""A bounded cache whose entries are never older than they may be."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+class FreshCache(Generic[Key, Value]):
+    """At most `entries` values, each for `seconds` after what it was made of was read; zero seconds keep none. For one
+    thread: the event loop's."""
+
+    def __init__(
+        self, seconds: float, entries: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._seconds = seconds
+        self._entries = entries
+        self._clock = clock
+        self._values: OrderedDict[Key, tuple[float, Value]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def now(self) -> float:
+        """To be asked before reading what will be put."""
+        return self._clock()
+
+    def get(self, key: Key) -> Value | None:
+        found = self._values.get(key)
+        if found is None:
+            return None
+        if self._clock() - found[0] > self._seconds:
+            del self._values[key]
+            return None
+        return found[1]
+
+    def put(self, key: Key, value: Value, read_at: float) -> None:
+        """`read_at`: what `now` said before the value was read."""
+        if self._seconds <= 0:
+            return
+        self._values.pop(key, None)
+        while len(self._values) >= self._entries:
+            self._values.popitem(last=False)
+        self._values[key] = (read_at, value)

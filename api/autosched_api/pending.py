@@ -1,0 +1,57 @@
+"""Why a job waits, in a sentence: nobody is there who could measure it, or others come first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from autosched.jobs.queue import Waiting
+from autosched.jobs.record import Submitted
+from autosched.jobs.workers import Worker
+from autosched.wire.key import rfc3339
+from autosched.wire.machine import is_alive
+from autosched_api.resolve import fewest_differences, registered, target_of, variants
+
+WAITING_SHOWN = 100
+
+
+def pending_reason(
+    submitted: Submitted,
+    workers: Sequence[Worker],
+    queue: Mapping[str, Sequence[Waiting]],
+    now: datetime,
+) -> str | None:
+    """None for a job that needs not wait. `queue`: the first waiting jobs by target key."""
+    if submitted.is_terminal:
+        return None
+    key = submitted.job.spec.target_key
+    having = [w for w in workers if _has(w, key)]
+    if not any(is_alive(w, now) for w in having):
+        return _away(key, having, [w for w in workers if is_alive(w, now)])
+    if submitted.state != "queued":
+        return None
+    return _position(submitted, queue.get(key, ()))
+
+
+def _has(worker: Worker, target_key: str) -> bool:
+    target = target_of(worker)
+    return target is not None and target_key in variants(target)
+
+
+def _away(key: str, having: Sequence[Worker], alive: Sequence[Worker]) -> str:
+    last = max((w.seen_at for w in having if w.seen_at is not None), default=None)
+    since = "" if last is None else f" since {rfc3339(last)}"
+    others = registered(alive)
+    if not others:
+        return f"no live worker{since}: need target {key}, have none"
+    need = next((t for w in having if (t := target_of(w)) is not None), None)
+    have = [t for _, t in others.values()]
+    lacks = "" if need is None else f" ({fewest_differences(need, have)})"
+    return f"no live worker{since}: need target {key}, have {', '.join(others)}{lacks}"
+
+
+def _position(submitted: Submitted, waiting: Sequence[Waiting]) -> str:
+    ahead = next((i for i, w in enumerate(waiting) if w.job_id == submitted.id), None)
+    if ahead is None:
+        return "queued behind other jobs of the same owner"
+    return "next in the queue" if ahead == 0 else f"position {ahead + 1} in the queue"

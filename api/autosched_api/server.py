@@ -1,0 +1,60 @@
+"""The process: uvicorn around the application, ended politely.
+
+SIGTERM -> no new connections -> event streams end themselves -> requests under way are answered -> the store is closed
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+
+import uvicorn
+from fastapi import FastAPI
+
+from autosched_api.log import Forwarded, Log
+from autosched_api.service import Service
+from autosched_api.settings import Settings
+
+
+class Server(uvicorn.Server):
+    """Tells the service first that it is to end."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._service.stopping.set()
+        await super().shutdown(sockets)
+
+
+def serve(app: FastAPI, settings: Settings, log: Log) -> bool:
+    """Answers requests until SIGTERM or SIGINT; whether it had started."""
+    _forward_logs(log)
+    config = uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        loop="uvloop",
+        http="httptools",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=512,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=round(settings.shutdown_seconds),
+    )
+    server = Server(config, app.state.service)
+    server.run()
+    return server.started
+
+
+def _forward_logs(log: Log) -> None:
+    """What the server itself has to say goes into the same log."""
+    logger = logging.getLogger("uvicorn")
+    logger.handlers[:] = [Forwarded(log)]
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
