@@ -106,10 +106,7 @@ class LeaseCalls:
         )
 
     def release(self, holder: str, job_id: str, fence: int, *, is_clean: bool = True) -> None:
-        in_write(
-            self.engine,
-            lambda c: leases.release_job(c, holder, job_id, fence, is_clean=is_clean),
-        )
+        in_write(self.engine, lambda c: leases.release_job(c, holder, job_id, fence, is_clean))
 
     def end_claimed(
         self, job_id: str, fence: int, state: JobState, reason: EndReason, error: str = ""

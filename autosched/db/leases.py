@@ -107,12 +107,12 @@ def renew(
 
 
 def release_job(
-    connection: Connection, holder: str, job_id: str, fence: int, *, is_clean: bool
+    connection: Connection, holder: str, job_id: str, fence: int, is_clean: bool
 ) -> None:
-    """Hand a job over, or let its lease end as if the holder had died."""
+    """Hand a job over. One that is not clean looks like a lease that ran out, of a holder who is nobody."""
     mine = (LeaseRow.kind == JOB) & (LeaseRow.name == job_id)
     mine &= (LeaseRow.holder == holder) & (LeaseRow.fence == fence)
-    over = {"is_released": is_clean, "until": now_seconds()}
+    over = {"holder": "", "until": 0.0, "is_released": is_clean}
     connection.execute(update(LeaseRow).where(mine).values(over))
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection, Engine
 
-from autosched.db import fenced, history, jobs, moves, targets, winners
+from autosched.db import beginning, history, jobs, moves, targets, winners
 from autosched.db import trials as trial_rows
 from autosched.db.calls import LeaseCalls, QueueCalls, RegistryCalls
 from autosched.db.engine import CONNECTIONS, in_read, in_write, open_engine, ping
@@ -201,7 +201,7 @@ class FencedSqlStore(SqlTuningStore):
     def begin(
         self, history: Sequence[str], bounds: Mapping[str, tuple[float, float | None]]
     ) -> None:
-        self._decide(lambda c: fenced.begin(c, self.job_id, history, bounds))
+        self._decide(lambda c: beginning.begin(c, self.job_id, history, bounds))
 
     def propose(self, task_id: str, round: int, trials: Sequence[Trial]) -> tuple[Trial, ...]:
         check_round(task_id, round, trials)

@@ -1,4 +1,4 @@
-"""What the holder of a job decides about it in SQL, under its fence: where its search starts."""
+"""What is known in SQL as a job begins: the history its search starts from, and the bounds of its tasks."""
 
 from __future__ import annotations
 
