@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from autosched.entry.space_version import SPACE_VERSION
 from autosched.records.lookup import Answer, Query, Winners, lookup
-from autosched.records.store import BestRecord
+from autosched.records.store import BestRecord, Relative
 from autosched.target.target import Target
 from autosched.wire.best import BestDocument
 from autosched.wire.number import microseconds
@@ -158,8 +158,8 @@ class _Read:
     ) -> tuple[BestRecord, ...]:
         return self.winners.get(workload_key, ())
 
-    def family_best(self, family_key: str) -> tuple[BestRecord, ...]:
-        return self.store.family_best(family_key)
+    def family_best(self, family_key: str, *, log2_size: float, limit: int) -> tuple[Relative, ...]:
+        return self.store.family_best(family_key, log2_size=log2_size, limit=limit)
 
     def workload_text(self, workload_key: str) -> str | None:
         return self.store.workload_text(workload_key)

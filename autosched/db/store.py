@@ -37,6 +37,7 @@ from autosched.records.store import (
     JobSpec,
     JobState,
     MeasurementRow,
+    Relative,
     TaskSpec,
 )
 
@@ -155,8 +156,12 @@ class SqlTuningStore(QueueCalls, LeaseCalls, RegistryCalls):
         """`best` of many workloads at once; those without a winner are left out."""
         return in_read(self.engine, lambda c: winners.load_bests(c, workload_keys))
 
-    def family_best(self, family_key: str) -> tuple[BestRecord, ...]:
-        return in_read(self.engine, lambda c: winners.load_family_best(c, family_key))
+    def family_best(
+        self, family_key: str, *, log2_size: float = 0.0, limit: int = 200
+    ) -> tuple[Relative, ...]:
+        return in_read(
+            self.engine, lambda c: winners.load_family_best(c, family_key, log2_size, limit)
+        )
 
     def job(self, job_id: str) -> Job | None:
         return in_read(self.engine, lambda c: jobs.load_job(c, job_id))

@@ -24,7 +24,7 @@ from autosched.records.family import family_key, log2_size
 from autosched.records.outcome import CONFIRMABLE, Outcome
 from autosched.records.record import Measurement, Setting
 from autosched.records.rules import default_timing, replaces, side_by_side_key
-from autosched.records.store import BestRecord, Confirmation
+from autosched.records.store import BestRecord, Confirmation, Relative
 
 
 def confirm(connection: Connection, confirmation: Confirmation) -> BestRecord | None:
@@ -124,7 +124,24 @@ def load_bests(
     return {key: tuple(winners) for key, winners in found.items()}
 
 
-def load_family_best(connection: Connection, family_key: str) -> tuple[BestRecord, ...]:
-    family = select(WorkloadRow.key).where(WorkloadRow.family_key == family_key)
-    wanted = select_best().where(BestRow.workload_key.in_(family))
-    return tuple(best_of(row) for row in connection.execute(wanted))
+def load_family_best(
+    connection: Connection, family_key: str, size: float, limit: int
+) -> tuple[Relative, ...]:
+    """Nearest in size first: read along the index on either side, until there are enough."""
+    wanted = (
+        select_best()
+        .add_columns(WorkloadRow.text, BestRow.log2_size)
+        .join(WorkloadRow, WorkloadRow.key == BestRow.workload_key)
+        .where(BestRow.family_key == family_key)
+        .limit(limit)
+        .order_by(None)
+    )
+    larger = wanted.where(BestRow.log2_size >= size).order_by(
+        BestRow.log2_size, BestRow.workload_key
+    )
+    smaller = wanted.where(BestRow.log2_size < size).order_by(
+        BestRow.log2_size.desc(), BestRow.workload_key
+    )
+    rows = [row for side in (larger, smaller) for row in connection.execute(side)]
+    rows.sort(key=lambda row: (abs(row.log2_size - size), row.workload_key))
+    return tuple(Relative(best_of(row), row.text) for row in rows[:limit])

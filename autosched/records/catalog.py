@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from autosched.records.record import Trial
-from autosched.records.store import BestRecord, Job, MeasurementRow
+from autosched.records.store import BestRecord, Job, MeasurementRow, Relative
 
 
 class Catalog(Protocol):
@@ -44,6 +44,9 @@ class Catalog(Protocol):
         """Confirmed winners of the workload, filtered where a key is given."""
         ...
 
-    def family_best(self, family_key: str) -> tuple[BestRecord, ...]:
-        """Confirmed winners of every workload that differs from this family's others in extents alone."""
+    def family_best(
+        self, family_key: str, *, log2_size: float = 0.0, limit: int = 200
+    ) -> tuple[Relative, ...]:
+        """Confirmed winners of the workloads that differ in extents alone, at most `limit`: those nearest in size, by
+        `family.log2_size`, first."""
         ...

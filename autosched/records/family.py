@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from collections.abc import Sequence
 
 KEY_VERSION = "f1"
 
@@ -38,8 +39,12 @@ def shape_distance(a: str, b: str) -> float:
     """Sum of |log2(x / y)| over the extents of two texts of one family; infinite for different families."""
     if family_key(a) != family_key(b):
         return math.inf
-    pairs = zip(extents(a), extents(b), strict=True)
-    return sum(abs(_log2(x) - _log2(y)) for x, y in pairs)
+    return extents_distance(extents(a), extents(b))
+
+
+def extents_distance(a: Sequence[int], b: Sequence[int]) -> float:
+    """The same of the extents of one family."""
+    return sum(abs(_log2(x) - _log2(y)) for x, y in zip(a, b, strict=True))
 
 
 def _log2(extent: int) -> float:

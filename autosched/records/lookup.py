@@ -15,6 +15,9 @@ Distance: |log2| of the ratio of each differing number of the target and of each
 field, for another toolchain and for another text; an exact answer has 0, a default an infinite one. Equally near ones
 are told apart by their time, then by trial id, so that an unrelated insert never changes an answer. Whether code runs
 is `target.obstacles`: kind, instruction set and features decide, sizes and threads do not.
+
+Of other shapes only the `NEAR_SHAPES` winners nearest in size are seen: two sizes differ by no more than the distance
+of the shapes, so that nothing is missed unless there are more of them than that within the answer's distance.
 """
 
 from __future__ import annotations
@@ -22,12 +25,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
 from autosched.errors import InvalidInput
-from autosched.records.family import extents, family_key, shape_distance
-from autosched.records.store import BestRecord
+from autosched.records.family import extents, extents_distance, family_key, log2_size
+from autosched.records.store import BestRecord, Relative
 from autosched.target.compare import differences, obstacles
 from autosched.target.files import parse_target
 from autosched.target.target import Target
@@ -38,6 +41,10 @@ Replay = Callable[[BestRecord], str | None]
 """The digest of the text that a winner's candidate gives with this version; None if it gives none any more."""
 
 
+NEAR_SHAPES = 200
+"""Winners of other shapes that a lookup compares."""
+
+
 class Winners(Protocol):
     """What a lookup reads: the part of a `Catalog` that knows winners."""
 
@@ -45,7 +52,9 @@ class Winners(Protocol):
         self, workload_key: str, target_key: str | None = None, toolchain_key: str | None = None
     ) -> tuple[BestRecord, ...]: ...
 
-    def family_best(self, family_key: str) -> tuple[BestRecord, ...]: ...
+    def family_best(
+        self, family_key: str, *, log2_size: float, limit: int
+    ) -> tuple[Relative, ...]: ...
 
     def workload_text(self, workload_key: str) -> str | None: ...
 
@@ -89,14 +98,47 @@ class _Found:
         return self.distance, self.best.timing.median_seconds, self.best.trial_id
 
 
+@dataclass(frozen=True)
+class _Host:
+    """A stored target seen from the asked one."""
+
+    differs: tuple[str, ...]
+    hinders: tuple[str, ...]
+    distance: float
+
+
+@dataclass
+class _View:
+    """What one lookup reads, no target twice."""
+
+    catalog: Winners
+    query: Query
+    hosts: dict[str, _Host | None] = field(default_factory=dict)
+
+    def host(self, target_key: str) -> _Host | None:
+        """None if the stored target is of another kind, or is not known well enough to compare."""
+        if target_key not in self.hosts:
+            self.hosts[target_key] = self._compare(target_key)
+        return self.hosts[target_key]
+
+    def _compare(self, target_key: str) -> _Host | None:
+        asked, stored = self.query.target, _stored_target(self.catalog, target_key)
+        if stored is None or stored.kind != asked.kind:
+            return None
+        hinders = obstacles(stored, asked)
+        differs = tuple(d for d in differences(stored, asked) if d not in hinders)
+        return _Host(differs, tuple(hinders), _target_distance(stored, asked))
+
+
 def lookup(catalog: Winners, query: Query, replay: Replay | None = None) -> Answer:
     """The answer by the table above."""
-    winners = _ranked(_seen(catalog, query, best) for best in catalog.best(query.workload_key))
+    view = _View(catalog, query)
+    winners = _ranked(_seen(view, best) for best in catalog.best(query.workload_key))
     for found in winners:
         answer = None if found.hinders else _same_workload(query, found, replay)
         if answer is not None:
             return answer
-    others = _ranked([*winners, *_other_shapes(catalog, query)])
+    others = _ranked([*winners, *_other_shapes(view)])
     near = next((f for f in others if f.best.workload_key != query.workload_key or f.hinders), None)
     if near is not None:
         why = "; ".join((*near.hinders, *near.differs))
@@ -110,18 +152,15 @@ def _ranked(found: Sequence[_Found | None] | Iterator[_Found | None]) -> list[_F
     return sorted((f for f in found if f is not None), key=lambda f: f.rank)
 
 
-def _seen(catalog: Winners, query: Query, best: BestRecord) -> _Found | None:
-    """None if the stored target is of another kind, or is not known well enough to compare."""
-    stored = _stored_target(catalog, best.target_key)
-    if stored is None or stored.kind != query.target.kind:
+def _seen(view: _View, best: BestRecord) -> _Found | None:
+    """None where its target cannot be compared."""
+    host, asked = view.host(best.target_key), view.query.toolchain_key
+    if host is None:
         return None
-    hinders = obstacles(stored, query.target)
-    differs = [d for d in differences(stored, query.target) if d not in hinders]
-    distance = _target_distance(stored, query.target)
-    if query.toolchain_key not in {None, best.toolchain_key}:
-        differs.append(f"toolchain: have {query.toolchain_key}, need {best.toolchain_key}")
-        distance += 1
-    return _Found(best, tuple(differs), tuple(hinders), distance)
+    if asked in {None, best.toolchain_key}:
+        return _Found(best, host.differs, host.hinders, host.distance)
+    toolchain = f"toolchain: have {asked}, need {best.toolchain_key}"
+    return _Found(best, (*host.differs, toolchain), host.hinders, host.distance + 1)
 
 
 def _same_workload(query: Query, found: _Found, replay: Replay | None) -> Answer | None:
@@ -141,19 +180,23 @@ def _same_workload(query: Query, found: _Found, replay: Replay | None) -> Answer
     return Answer("exact", "same workload, target, toolchain and text", 0.0, best)
 
 
-def _other_shapes(catalog: Winners, query: Query) -> Iterator[_Found]:
+def _other_shapes(view: _View) -> Iterator[_Found]:
     """Winners of other workloads of the family."""
-    text = query.workload_text or catalog.workload_text(query.workload_key)
+    query = view.query
+    text = query.workload_text or view.catalog.workload_text(query.workload_key)
     if not text:
         return
-    for best in catalog.family_best(family_key(text)):
-        other = catalog.workload_text(best.workload_key)
-        found = _seen(catalog, query, best)
-        if best.workload_key == query.workload_key or other is None or found is None:
+    asked = extents(text)
+    for near in view.catalog.family_best(
+        family_key(text), log2_size=log2_size(text), limit=NEAR_SHAPES
+    ):
+        found = _seen(view, near.best)
+        if near.best.workload_key == query.workload_key or found is None:
             continue
-        shape = f"extents: have {extents(text)}, need {extents(other)}"
-        distance = found.distance + shape_distance(text, other)
-        yield _Found(best, (shape, *found.differs), found.hinders, distance)
+        there = extents(near.workload_text)
+        shape = f"extents: have {asked}, need {there}"
+        distance = found.distance + extents_distance(asked, there)
+        yield _Found(near.best, (shape, *found.differs), found.hinders, distance)
 
 
 def _stored_target(catalog: Winners, key: str) -> Target | None:

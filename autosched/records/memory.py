@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from autosched.records.family import family_key as key_of_family
+from autosched.records.family import log2_size as size_of
 from autosched.records.identity import new_job_id
 from autosched.records.outcome import CONFIRMABLE, Outcome
 from autosched.records.record import Measurement, Setting, Trial, split_trial_id, task_id_of
@@ -41,6 +42,7 @@ from autosched.records.store import (
     JobSpec,
     JobState,
     MeasurementRow,
+    Relative,
     TaskSpec,
 )
 
@@ -224,13 +226,17 @@ class MemoryStore:
                 and toolchain_key in {None, toolchain}
             )
 
-    def family_best(self, family_key: str) -> tuple[BestRecord, ...]:
+    def family_best(
+        self, family_key: str, *, log2_size: float = 0.0, limit: int = 200
+    ) -> tuple[Relative, ...]:
         with self._lock:
-            return tuple(
-                record
-                for (workload, _, _), record in sorted(self._best.items())
+            found = [
+                Relative(best, self._workloads[workload])
+                for (workload, _, _), best in sorted(self._best.items())
                 if key_of_family(self._workloads[workload]) == family_key
-            )
+            ]
+            found.sort(key=lambda r: abs(size_of(r.workload_text) - log2_size))
+            return tuple(found[:limit])
 
     def job(self, job_id: str) -> Job | None:
         with self._lock:

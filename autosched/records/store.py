@@ -101,6 +101,14 @@ class BestRecord:
 
 
 @dataclass(frozen=True)
+class Relative:
+    """A winner of some shape of a family, with the canonical text of its workload."""
+
+    best: BestRecord
+    workload_text: str
+
+
+@dataclass(frozen=True)
 class Confirmation:
     """Timings interleaved in one fresh process: `timings` by trial id, trial 0 of the task among them where it is
     valid; contenders may be trials of other tasks of the same workload, target and toolchain, the standing best first

@@ -15,10 +15,10 @@ from typing import Protocol
 import pytest
 
 from autosched.records.catalog import Catalog
-from autosched.records.family import family_key
+from autosched.records.family import family_key, log2_size
 from autosched.records.outcome import Outcome
 from autosched.records.record import Candidate, trial_id
-from autosched.records.store import JobSpec, MeasurementRow, TuningStore
+from autosched.records.store import JobSpec, MeasurementRow, Relative, TuningStore
 from autosched.target.target import Target
 from autosched.testing.records import (
     TARGET,
@@ -419,8 +419,20 @@ class BestContract:
     def test_family_finds_other_shapes(self, store: Store) -> None:
         task_id = measured_task(store, [100.0])
         best = store.confirm(confirmation(task_id, {0: 90.0}))
-        assert store.family_best(family_key(workload_text(640, 32))) == (best,)
+        assert best is not None
+        family = family_key(workload_text(640, 32))
+        assert store.family_best(family) == (Relative(best, workload_text()),)
         assert store.family_best("f1-none") == ()
+
+    def test_family_is_read_from_the_nearest_size_on(self, store: Store) -> None:
+        for rows in (1, 8, 32, 64, 128, 512):
+            task_id = open_job(store, tasks=[task_spec(rows)], spec=job_spec(seed=rows)).tasks[0][0]
+            store.propose(task_id, 0, [trial(task_id, 0)])
+            store.close(task_id, 0, ok())
+            store.confirm(confirmation(task_id, {0: 90.0}))
+        asked = workload_text(60)
+        near = store.family_best(family_key(asked), log2_size=log2_size(asked), limit=4)
+        assert [r.workload_text for r in near] == [workload_text(n) for n in (64, 32, 128, 8)]
 
 
 class HistoryContract:

@@ -38,7 +38,9 @@ PROBLEMS: Mapping[str, ProblemType] = {
     "foreign-host": ProblemType(421, "This host name is not served here"),
     "invalid-input": ProblemType(422, "The input breaks a rule"),
     "import-limit": ProblemType(422, "Reading the model took more than is allowed"),
-    "import-failed": ProblemType(422, "The model could not be read, which is a fault of the service"),
+    "import-failed": ProblemType(
+        422, "The model could not be read, which is a fault of the service"
+    ),
     "no-such-target": ProblemType(422, "No worker ever had this target"),
     "quota-exceeded": ProblemType(429, "The owner's share is used up", retry=True),
     "busy": ProblemType(503, "The service has its hands full", retry=True),
