@@ -8,8 +8,7 @@ from sqlalchemy import Connection, select
 
 from autosched.db.chunks import chunks
 from autosched.db.rows import CANDIDATE_COLUMNS, Query, history_record_of
-from autosched.db.schema import TargetRow, TrialRow
-from autosched.records.outcome import Outcome
+from autosched.db.schema import IS_HISTORY, TargetRow, TrialRow
 from autosched.records.record import split_trial_id, trial_id
 from autosched.records.store import HistoryRecord
 
@@ -33,18 +32,22 @@ def select_history() -> Query:
 def load_history(
     connection: Connection, target_isa: str, workload_key: str | None, limit: int
 ) -> tuple[HistoryRecord, ...]:
-    """Newest first; pruned and reused trials say nothing new."""
-    targets = select(TargetRow.key).where(TargetRow.isa == target_isa)
-    wanted = (
-        select_history()
-        .where(TrialRow.outcome != Outcome.PRUNED.value, TrialRow.reused_id.is_(None))
-        .where(TrialRow.target_key.in_(targets))
-        .order_by(TrialRow.id.desc())
-        .limit(limit)
-    )
-    if workload_key is not None:
-        wanted = wanted.where(TrialRow.workload_key == workload_key)
-    return tuple(history_record_of(row) for row in connection.execute(wanted))
+    """Newest first; pruned and reused trials say nothing new.
+
+    Read along an index of each target, which stops at `limit` rows however many there are."""
+    rows: list[int] = []
+    targets = connection.scalars(select(TargetRow.key).where(TargetRow.isa == target_isa)).all()
+    for target in targets:
+        mine = select(TrialRow.id).where(TrialRow.target_key == target, IS_HISTORY)
+        if workload_key is not None:
+            mine = mine.where(TrialRow.workload_key == workload_key)
+        rows += connection.scalars(mine.order_by(TrialRow.id.desc()).limit(limit))
+    newest = sorted(rows, reverse=True)[:limit]
+    found: list[HistoryRecord] = []
+    for part in chunks(newest):
+        wanted = select_history().where(TrialRow.id.in_(part)).order_by(TrialRow.id.desc())
+        found += map(history_record_of, connection.execute(wanted))
+    return tuple(found)
 
 
 def load_records(connection: Connection, trial_ids: Sequence[str]) -> tuple[HistoryRecord, ...]:

@@ -62,7 +62,9 @@ _UNFINISHED = text("ended_at is null")
 _QUEUED = text("owner is not null and ended_at is null")
 _SUBMITTED = text("owner is not null")
 _KEYED = text("idempotency_key is not null")
-_HISTORY = text("outcome is not null and outcome <> 'pruned' and reused_id is null")
+IS_HISTORY = text("outcome is not null and outcome <> 'pruned' and reused_id is null")
+"""Trials that a search starts from. A query takes the condition as it stands, so that their indexes serve it."""
+
 _SEARCH_RUN = text("purpose = 'search'")
 
 
@@ -211,8 +213,10 @@ class TrialRow(Table):
             unique=True,
         ),
         Index(None, "task_id", "outcome"),
-        _where("ix_trials_history_of_workload", "workload_key", "target_key", "id", where=_HISTORY),
-        _where("ix_trials_history_of_target", "target_key", "id", where=_HISTORY),
+        _where(
+            "ix_trials_history_of_workload", "workload_key", "target_key", "id", where=IS_HISTORY
+        ),
+        _where("ix_trials_history_of_target", "target_key", "id", where=IS_HISTORY),
         {"sqlite_autoincrement": True},
     )
 

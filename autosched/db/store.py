@@ -30,6 +30,7 @@ from autosched.records.rules import (
 )
 from autosched.records.store import (
     MAX_ATTEMPTS,
+    NEWEST_RECORDS,
     BestRecord,
     Confirmation,
     HistoryRecord,
@@ -136,7 +137,7 @@ class SqlTuningStore(QueueCalls, LeaseCalls, RegistryCalls):
         return in_write(self.engine, lambda c: winners.confirm(c, confirmation))
 
     def history(
-        self, target_isa: str, *, workload_key: str | None = None, limit: int = 20_000
+        self, target_isa: str, *, workload_key: str | None = None, limit: int = NEWEST_RECORDS
     ) -> tuple[HistoryRecord, ...]:
         return in_read(
             self.engine, lambda c: history.load_history(c, target_isa, workload_key, limit)

@@ -16,6 +16,7 @@ from autosched.te.workload import canonical_text
 from autosched.tuning import progress
 from autosched.tuning.events import JobEnded, JobStarted, Listener, Notice, silent
 from autosched.tuning.report import Report
+from autosched.tuning.warm_start import warm_start
 
 POLICY = "evolutionary"
 
@@ -111,7 +112,8 @@ class TuneJob:
             trials=self.request.trials,
         )
         specs = [s.to_spec(canonical_text(s.workload)) for s in work.subjects]
-        history = [r.trial_id for r in self.store.history(target.isa)]
+        started = warm_start(self.store, target.isa, [s.workload_key for s in specs])
+        history = [r.trial_id for r in started]
         job = self.store.open_job(spec, specs, asdict(target), asdict(toolchain), history)
         self.store.calibrate(target.key, calibration_values(self.machine.calibration))
         done = sum(progress.finished(self.store.trials(task_id)) for task_id, _ in job.tasks)

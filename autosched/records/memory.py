@@ -35,6 +35,7 @@ from autosched.records.rules import (
 )
 from autosched.records.store import (
     MAX_ATTEMPTS,
+    NEWEST_RECORDS,
     BestRecord,
     Confirmation,
     HistoryRecord,
@@ -192,7 +193,7 @@ class MemoryStore:
             return best
 
     def history(
-        self, target_isa: str, *, workload_key: str | None = None, limit: int = 20_000
+        self, target_isa: str, *, workload_key: str | None = None, limit: int = NEWEST_RECORDS
     ) -> tuple[HistoryRecord, ...]:
         with self._lock:
             found: list[HistoryRecord] = []

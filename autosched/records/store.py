@@ -25,6 +25,8 @@ from autosched.records.outcome import Outcome
 from autosched.records.record import Candidate, Measurement, Purpose, Timing, Trial
 
 MAX_ATTEMPTS = 3
+NEWEST_RECORDS = 5_000
+"""Of a history, unless more are asked for: a few times what a model learns from."""
 
 JobState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 
@@ -178,7 +180,7 @@ class TuningStore(Protocol):
         ...
 
     def history(
-        self, target_isa: str, *, workload_key: str | None = None, limit: int = 20_000
+        self, target_isa: str, *, workload_key: str | None = None, limit: int = NEWEST_RECORDS
     ) -> tuple[HistoryRecord, ...]:
         """Measured trials on targets of this instruction set, newest first; pruned and reused ones are left out."""
         ...

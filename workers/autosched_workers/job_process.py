@@ -27,6 +27,7 @@ from autosched.target.calibration import calibration_values
 from autosched.tuning.report import Report
 from autosched.tuning.task import Subject
 from autosched.tuning.turns import Stopped
+from autosched.tuning.warm_start import warm_start
 from autosched.wire.job import standing_document
 from autosched.wire.tune import TaskDocument
 from autosched_workers.announce import Announcer
@@ -127,7 +128,8 @@ class _Run:
         pairs = zip(job.tasks, subjects, strict=True)
         bounds = {i: (s.operations, machine.bound_seconds(s)) for (i, _), s in pairs}
         reads = is_first and self.assignment.policy in LEARNING
-        history = self.queue.history(machine.target.isa) if reads else ()
+        keys = [spec.workload_key for _, spec in job.tasks]
+        history = warm_start(self.queue, machine.target.isa, keys) if reads else ()
         self.store.begin([r.trial_id for r in history], bounds)
 
     def _job(self) -> Job:
