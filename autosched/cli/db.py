@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
@@ -79,7 +80,7 @@ def prune(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
     db: options.Database = None,
 ) -> int:
-    """Forget old trials that no winner, unfinished job or comparison needs."""
+    """Forget old trials that no winner, unfinished job or comparison needs, and what a service keeps for a while."""
     from autosched.db.prune import prune as run
     from autosched.db.store import open_store
 
@@ -87,6 +88,9 @@ def prune(
         gone = run(store, datetime.now(UTC) - timedelta(days=days), dry_run=dry_run)
     verb = "would be forgotten" if dry_run else "forgotten"
     OUT.print(f"{gone.trials} trials and {gone.measurements} measurements {verb}")
+    of_service = {f.name: n for f in fields(gone)[2:] if (n := getattr(gone, f.name))}
+    if of_service:
+        OUT.print(f"of the service {verb}: {_text(of_service)}", markup=False)
     return DONE
 
 

@@ -12,23 +12,35 @@ Kept whatever their age, with all their runs:
 | reused by a trial that is kept | that trial's result is its |
 
 A forgotten candidate may be measured again, and a search that began from forgotten records cannot be repeated.
+
+Of a service are forgotten:
+
+| row | when |
+|---|---|
+| events of an ended job, save those that tell its end | as old |
+| turns on devices | as old; a job's seconds stay with it |
+| tokens | revoked or expired as long ago |
+| idempotency keys of ended jobs | as old, and past the days in which they stand for something |
 """
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import astuple, dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, or_, select
+from sqlalchemy import Connection, delete, func, or_, select, update
 from sqlalchemy.orm import aliased
 
 from autosched.db.chunks import chunks
 from autosched.db.engine import in_write
 from autosched.db.schema import BestRow, HistoryRow, JobRow, RunRow, TaskRow, TrialRow
+from autosched.db.service_schema import EventRow, TokenRow, TurnRow
 from autosched.db.store import SqlTuningStore
+from autosched.jobs.queue import IDEMPOTENCY_DAYS
 
 
 @dataclass(frozen=True)
@@ -37,12 +49,16 @@ class Pruned:
 
     trials: int
     measurements: int
+    events: int = 0
+    turns: int = 0
+    tokens: int = 0
+    idempotency_keys: int = 0
 
 
 def prune(store: SqlTuningStore, before: datetime, *, dry_run: bool = False) -> Pruned:
     """Forget the trials closed before an instant (with a time zone), save those kept. With `dry_run` only count."""
     pruned = in_write(store.engine, lambda c: _prune(c, before, dry_run))
-    if pruned.trials and not dry_run and store.engine.dialect.name == "sqlite":
+    if any(astuple(pruned)) and not dry_run and store.engine.dialect.name == "sqlite":
         _give_back_space(store)
     return pruned
 
@@ -58,7 +74,28 @@ def _prune(connection: Connection, before: datetime, dry_run: bool) -> Pruned:
             connection.execute(delete(HistoryRow).where(HistoryRow.trial_id.in_(chunk)))
     if not dry_run:
         _delete_trials(connection, rows)
-    return Pruned(len(rows), runs)
+    return Pruned(len(rows), runs, *_prune_service(connection, before, dry_run))
+
+
+def _prune_service(connection: Connection, before: datetime, dry_run: bool) -> Iterator[int]:
+    """How many rows of each kind, in the order of `Pruned`."""
+    ended = select(JobRow.id).where(JobRow.ended_at.is_not(None))
+    ended_events = (EventRow.created_at < before) & EventRow.job_id.in_(ended)
+    forgotten = (
+        (EventRow, ended_events & (EventRow.type != "end")),
+        (TurnRow, TurnRow.ended_at < before.timestamp()),
+        (TokenRow, or_(TokenRow.revoked_at < before, TokenRow.expires_at < before)),
+    )
+    for table, is_old in forgotten:
+        yield connection.scalar(select(func.count()).select_from(table).where(is_old)) or 0
+        if not dry_run:
+            connection.execute(delete(table).where(is_old))
+    stand_since = min(before, datetime.now(UTC) - timedelta(days=IDEMPOTENCY_DAYS))
+    is_idle = (JobRow.created_at < stand_since) & JobRow.ended_at.is_not(None)
+    is_idle &= JobRow.idempotency_key.is_not(None)
+    yield connection.scalar(select(func.count()).where(is_idle)) or 0
+    if not dry_run:
+        connection.execute(update(JobRow).where(is_idle).values(idempotency_key=None))
 
 
 def _delete_trials(connection: Connection, rows: list[int]) -> None:

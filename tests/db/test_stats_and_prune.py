@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
+from autosched.db.engine import write
 from autosched.db.prune import Pruned, prune
+from autosched.db.schema import JobRow
 from autosched.db.stats import stats
-from autosched.db.store import SqlTuningStore, connect
+from autosched.db.store import SqlTuningStore
 from autosched.db.upgrade import HEAD
+from autosched.jobs.access import Token
+from autosched.jobs.queue import IDEMPOTENCY_DAYS, Quota, Turn
 from autosched.records.outcome import Outcome
 from autosched.records.record import trial_id
 from autosched.testing.records import (
@@ -26,13 +30,12 @@ from autosched.testing.records import (
     task_spec,
     trial,
 )
+from autosched.testing.submissions import claim, submission, submit
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlTuningStore]:
-    store = connect(str(tmp_path / "runs.db"))
-    yield store
-    store.close_connections()
+def store(any_store: SqlTuningStore) -> SqlTuningStore:
+    return any_store
 
 
 def soon() -> datetime:
@@ -116,7 +119,57 @@ def test_forgotten_candidate_may_be_measured_again(store: SqlTuningStore) -> Non
     assert store.close(second, 1, ok(45.0))
 
 
-def test_space_is_given_back(store: SqlTuningStore) -> None:
+def test_what_a_service_keeps_for_a_while_is_forgotten(store: SqlTuningStore) -> None:
+    ended, running = (submit(store, idempotency_key=k) for k in "ab")
+    for job in (ended, running):
+        claim(store, job.id)
+        store.append_event(job.id, "progress", {})
+        store.add_turn(Turn("h/0", job.id, "ann", 2.0))
+    store.end_claimed(ended.id, 1, "failed", "error")
+    day = timedelta(days=1)
+    now = datetime.now(UTC)
+    for name, expires in (("old", now - day), ("good", now + 9 * day), ("ever", None)):
+        store.add_token(Token(name, "ann", frozenset({"read"}), "d", expires_at=expires))
+    assert prune(store, now - 2 * day) == Pruned(0, 0)
+    assert prune(store, soon(), dry_run=True) == Pruned(0, 0, 4, 2, 1)
+    assert prune(store, soon()) == Pruned(0, 0, 4, 2, 1)
+    assert [e.number for e in store.events(ended.id, after=0)] == [5]
+    assert [e.number for e in store.events(running.id, after=0)] == [1, 2, 3]
+    assert {t.id for t in store.tokens()} == {"good", "ever"}
+    assert store.owner_seconds(window_seconds=3600) == {}
+    store.resume(ended.id, trials=None, seconds=None)
+    assert claim(store, ended.id).spent_seconds == 2.0
+    assert [e.number for e in store.events(ended.id, after=5)] == [6, 7]
+
+
+def test_idempotency_keys_are_kept_for_their_days(store: SqlTuningStore) -> None:
+    asked = submission(idempotency_key="k", body_digest="d")
+    job, _ = store.submit(asked, Quota())
+    store.cancel(job.id)
+    assert prune(store, soon()).idempotency_keys == 0
+    assert not store.submit(asked, Quota())[1]
+    set_back(store, job.id, days=IDEMPOTENCY_DAYS + 1)
+    assert prune(store, soon()).idempotency_keys == 1
+
+
+def test_idempotency_key_of_old_stands_for_nothing(store: SqlTuningStore) -> None:
+    asked = submission(idempotency_key="k", body_digest="d")
+    job, _ = store.submit(asked, Quota())
+    set_back(store, job.id, days=IDEMPOTENCY_DAYS + 1)
+    again, is_new = store.submit(replace(asked, body_digest="e"), Quota())
+    assert is_new
+    assert again.id != job.id
+
+
+def set_back(store: SqlTuningStore, job_id: str, *, days: int) -> None:
+    """Make a job look as old as that."""
+    then = datetime.now(UTC) - timedelta(days=days)
+    with write(store.engine) as connection:
+        connection.execute(update(JobRow).where(JobRow.id == job_id).values(created_at=then))
+
+
+def test_space_is_given_back(sqlite_store: SqlTuningStore) -> None:
+    store = sqlite_store
     task_id = open_task(store)
     store.propose(task_id, 0, [trial(task_id, n) for n in range(500)])
     for number in range(500):
