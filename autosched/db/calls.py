@@ -127,6 +127,9 @@ class LeaseCalls:
     def owner_seconds(self, *, window_seconds: float) -> Mapping[str, float]:
         return in_read(self.engine, lambda c: turns.owner_seconds(c, window_seconds))
 
+    def owners_holding(self) -> Mapping[str, int]:
+        return in_read(self.engine, leases.owners_holding)
+
     def end_overdue(self) -> int:
         return in_write(self.engine, moves.end_overdue)
 

@@ -184,6 +184,10 @@ class JobLeases(Protocol):
         """Device seconds of each owner in the last `window_seconds`."""
         ...
 
+    def owners_holding(self) -> Mapping[str, int]:
+        """How many jobs of each owner somebody holds."""
+        ...
+
     def end_overdue(self) -> int:
         """Fails the jobs that waited longer than their queue limit; how many."""
         ...

@@ -86,6 +86,12 @@ def test_owners_share_the_slots() -> None:
     assert said == [ClaimJob("a1"), ClaimJob("c1")], "bob has had his, ann and cat nothing"
 
 
+def test_owners_whose_jobs_others_hold_wait() -> None:
+    queue = (waiting("a2"), waiting("b1", "bob"), waiting("c1", "cat"))
+    _, said = play([DeviceLeased("h/d"), QueueSeen(queue, {"cat": 9.0}, {"ann": 1})])
+    assert said == [ClaimJob("b1"), ClaimJob("c1")]
+
+
 def test_a_higher_priority_comes_first_whoever_asks() -> None:
     queue = (waiting("a"), waiting("b", "bob"), waiting("z", "bob", priority=1))
     _, said = play([DeviceLeased("h/d"), QueueSeen(queue, {"bob": 99.0})])

@@ -90,21 +90,20 @@ def _queue_seen(state: State, event: QueueSeen) -> Decision:
         return state, []
     free = state.options.slots - len(state.held)
     if free > 0:
-        return state, [ClaimJob(w.job_id) for w in _chosen(state, event.waiting, free)]
+        return state, [ClaimJob(w.job_id) for w in _chosen(event, free)]
     richest = _yielding(state, event.waiting)
     return (state, []) if richest is None else _stop(state, [richest.job_id], "yield")
 
 
-def _chosen(state: State, waiting: Sequence[Waiting], n: int) -> list[Waiting]:
-    """The next `n` to claim: of the highest priority, then of owners of whom we hold the fewest jobs, then by use."""
-    count = Counter(h.owner for h in state.held.values())
-    left, chosen = list(waiting), list[Waiting]()
+def _chosen(seen: QueueSeen, n: int) -> list[Waiting]:
+    """The next `n` to claim: of the highest priority, then of owners of whom the fewest jobs are held, then by use."""
+    count = Counter(seen.holding)
+    left, chosen = list(seen.waiting), list[Waiting]()
     while left and len(chosen) < n:
         most = max(w.priority for w in left)
         fewest = min(count[w.owner] for w in left if w.priority == most)
-        best = first(
-            [w for w in left if w.priority == most and count[w.owner] == fewest], state.use
-        )
+        rivals = [w for w in left if w.priority == most and count[w.owner] == fewest]
+        best = first(rivals, seen.use)
         assert best is not None
         chosen.append(best)
         left.remove(best)

@@ -153,7 +153,8 @@ class Dispatcher:
         waiting = self._asked(lambda: self._store.waiting(self._targets))
         if waiting:
             use = self._asked(lambda: self._store.owner_seconds(window_seconds=WINDOW_SECONDS))
-            self._handle(QueueSeen(tuple(waiting), use or {}))
+            holding = self._asked(self._store.owners_holding)
+            self._handle(QueueSeen(tuple(waiting), use or {}, holding or {}))
 
     def _lease_devices(self) -> None:
         if self._state.is_stopping or self._state.is_lapsing:

@@ -6,7 +6,7 @@ Times are seconds of the dispatcher's monotonic clock.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from autosched.jobs.queue import Claim, Renewal, Waiting
@@ -50,10 +50,11 @@ class DeviceLeased:
 
 @dataclass(frozen=True)
 class QueueSeen:
-    """Jobs that could be claimed, and what each owner has used."""
+    """Jobs that could be claimed, what each owner has used, and how many jobs of each are held by anybody."""
 
     waiting: tuple[Waiting, ...]
     use: Mapping[str, float]
+    holding: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

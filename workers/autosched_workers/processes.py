@@ -39,9 +39,13 @@ class JobProcesses:
         self._context.set_forkserver_preload(list(PRELOADED))
         os.environ[VARIABLE] = fresh_tag()  # of the server, and so of all that it forks
         self._running: dict[str, JobProcess] = {}
+        self._warm_up()
 
-    def __len__(self) -> int:
-        return len(self._running)
+    def _warm_up(self) -> None:
+        """Waits until the server has imported everything, so that the first job does not keep a heartbeat waiting."""
+        first = self._context.Process(target=os.getpid)
+        first.start()
+        first.join()
 
     def start(self, assignment: Assignment) -> None:
         ours, theirs = self._context.Pipe()

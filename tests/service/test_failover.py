@@ -1,0 +1,65 @@
+"""Whatever is killed, nothing that was measured is lost, and the work goes on."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import psutil
+import pytest
+
+from autosched.measure.janitor import tagged_processes
+from autosched.testing.postgres import Cluster
+from autosched.testing.waiting import until
+from tests.service.accounting import check_accounts, closed
+from tests.service.failures import FAILURES
+from tests.service.world import Settings, World, world
+
+
+def goes_on(world: World, *, seconds: float = 60.0) -> None:
+    """A new trial commits."""
+    before = world.n_closed()
+
+    def committed() -> bool:
+        world.feed()
+        return world.n_closed() > before
+
+    until(committed, seconds=seconds)
+
+
+def break_once(world: World, postgres: Cluster, name: str, rng: random.Random) -> None:
+    """One round: something breaks at a random moment, the work goes on, the strays are gone."""
+    goes_on(world)
+    before = world.n_closed()
+    n = rng.randrange(1, 12)
+    until(lambda: world.feed() or world.n_closed() >= before + n, seconds=60)
+    FAILURES[name](world, postgres, rng)
+    goes_on(world)
+    until(lambda: not _strays(), seconds=60)
+
+
+def _strays() -> list[int]:
+    """Tagged processes whose owner is gone."""
+    return [pid for pid, tag in tagged_processes() if not psutil.pid_exists(int(tag.split("-")[1]))]
+
+
+def test_every_failure_once(postgres: Cluster, postgres_url: str, tmp_path: Path) -> None:
+    rng = random.Random(1)
+    with world(postgres_url, tmp_path, Settings(seconds=0.05)) as service:
+        for kills, name in enumerate(FAILURES, 1):
+            before = closed(service.rows())
+            break_once(service, postgres, name, rng)
+            check_accounts(service, before, kills=kills)
+
+
+@pytest.mark.campaign
+def test_fifty_failures(postgres: Cluster, postgres_url: str, tmp_path: Path) -> None:
+    rng = random.Random(2)
+    with world(postgres_url, tmp_path, Settings(seconds=0.2, lease_seconds=15.0)) as service:
+        for kills in range(1, 51):
+            name = rng.choice(sorted(FAILURES))
+            before = closed(service.rows())
+            break_once(service, postgres, name, rng)
+            check_accounts(service, before, kills=kills)
+            runs, rows = len(service.runs()), service.n_closed()
+            print(f"{kills:2d} {name}: {runs} runs, {rows} rows", flush=True)
