@@ -1,7 +1,11 @@
-"""The API on this host: `python -m autosched_api --db postgresql://... [--host H] [--port P]`; `--help` lists the rest."""
+"""The API on this host: `python -m autosched_api [--db URL] [--host H] [--port P]`; `--help` lists the rest.
+
+The database may be named by AUTOSCHED_DB instead.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 
 from pydantic import ValidationError
@@ -16,7 +20,9 @@ from autosched_api.settings import Settings
 
 def main(arguments: list[str]) -> int:
     try:
-        settings = CliApp.run(Settings, cli_args=arguments)
+        # A URL may hold a password, which arguments show to everybody on the host.
+        named = {"db": os.environ["AUTOSCHED_DB"]} if "AUTOSCHED_DB" in os.environ else {}
+        settings = CliApp.run(Settings, cli_args=arguments, **named)
     except ValidationError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

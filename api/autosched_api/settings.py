@@ -1,6 +1,6 @@
 """What an API process is told: where to listen, which database, and how much anybody may ask of it.
 
-All of it comes from whoever makes the settings, arguments of `python -m autosched_api` included; no variable is read.
+All of it comes from whoever makes the settings, arguments of `python -m autosched_api` included.
 """
 
 from __future__ import annotations
