@@ -186,5 +186,6 @@ def _found(asked: Asked, answer: Answer) -> Found:
         values={} if best is None else dict(best.candidate.values),
         median_us=None if best is None else microseconds(best.timing.median_seconds),
         measured_at=None if best is None else best.measured_at,
+        source_digest=None if best is None else best.source_digest,
     )
     return Found(document.model_dump_json().encode(), answer.match)

@@ -29,7 +29,7 @@ Document = TypeVar("Document", bound=BaseModel)
 
 def segment(text: str, noun: str = "job") -> str:
     """An id or a key as a piece of a path; InvalidInput if it can be none."""
-    if not re.match(KEY_PATTERN, text) or not text.strip("."):
+    if not re.fullmatch(KEY_PATTERN, text) or not text.strip("."):
         raise InvalidInput(
             f"{noun} {text!r}: an id is 1 to 80 letters, digits, '.', '_', '~' and '-'"
         )
@@ -75,11 +75,12 @@ def jobs(
     *,
     state: str | None = None,
     label: str | None = None,
+    owner: str | None = None,
     limit: int | None = None,
     cursor: str | None = None,
 ) -> Call[PageDocument[JobDocument]]:
-    """Newest first. `label` is "NAME:VALUE"; `cursor` is a page's `next`."""
-    query = {"state": state, "label": label, "limit": limit, "cursor": cursor}
+    """Newest first. `label` is "NAME:VALUE"; `owner` is an admin's to ask; `cursor` is a page's `next`."""
+    query = {"state": state, "label": label, "owner": owner, "limit": limit, "cursor": cursor}
     return _get("v1/jobs", PageDocument[JobDocument], query)
 
 
@@ -117,9 +118,16 @@ def trial(trial_id: str) -> Call[TrialDetail]:
     return _get(f"v1/trials/{segment(trial_id, 'trial')}", TrialDetail)
 
 
-def best(workload: str, target: str, toolchain: str | None = None) -> Call[BestDocument]:
-    """The best known configuration of a workload by its key; `target` is a key or a name."""
-    query = {"workload": workload, "target": target, "toolchain": toolchain}
+def best(
+    workload: str,
+    target: str | None = None,
+    toolchain: str | None = None,
+    *,
+    threads: int | None = None,
+) -> Call[BestDocument]:
+    """The best known configuration of a workload by its key; `target` is a key or a name, the only one if none is
+    given. `toolchain` is a key; any will do if none is given."""
+    query = {"workload": workload, "target": target, "toolchain": toolchain, "threads": threads}
     return _get("v1/best", BestDocument, query)
 
 

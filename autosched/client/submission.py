@@ -19,6 +19,7 @@ from autosched.client.exchange import Call
 from autosched.client.steps import Request
 from autosched.errors import InvalidInput
 from autosched.wire.job import JobDocument
+from autosched.wire.key import KEY_PATTERN
 
 if TYPE_CHECKING:
     from autosched.graph.graph import Graph
@@ -56,8 +57,10 @@ def submit(
     )
     model, origin = _origin(source)
     key = uuid4().hex if idempotency_key is None else idempotency_key
-    if not (key.isascii() and key.isprintable()):
-        raise InvalidInput(f"idempotency key {key!r}: must be printable ASCII")
+    if not re.fullmatch(KEY_PATTERN, key):
+        raise InvalidInput(
+            f"idempotency key {key!r}: must be 1 to 80 letters, digits, '.', '_', '~' and '-'"
+        )
     request = Request(
         "POST", "v1/jobs", body={**body, **origin}, model=model, headers={"Idempotency-Key": key}
     )
