@@ -56,7 +56,7 @@ class QueueCalls:
         return in_read(self.engine, lambda c: submitted.list_submitted(c, wanted, page))
 
     def standings(self, job_ids: Sequence[str]) -> Mapping[str, tuple[TaskStanding, ...]]:
-        return in_read(self.engine, lambda c: standings.load_standings(c, job_ids))
+        return in_read(self.engine, lambda c: standings.load_standings(c, job_ids), one_state=True)
 
     def failures(self, job_id: str, *, limit: int = 20) -> tuple[Failure, ...]:
         return in_read(self.engine, lambda c: standings.load_failures(c, job_id, limit))

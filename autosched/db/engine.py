@@ -115,9 +115,13 @@ def in_write(engine: Engine, work: Callable[[Connection], Result]) -> Result:
     raise AssertionError("the last attempt returns or raises")
 
 
-def in_read(engine: Engine, work: Callable[[Connection], Result]) -> Result:
-    """The result of `work` in one transaction that sees one state of the database. A StoreError says that the database
-    cannot answer."""
+def in_read(
+    engine: Engine, work: Callable[[Connection], Result], *, one_state: bool = False
+) -> Result:
+    """The result of `work` in one transaction; with `one_state` its statements see the same state of the database,
+    which costs PostgreSQL more. A StoreError says that the database cannot answer."""
+    if one_state and engine.dialect.name == "postgresql":
+        engine = engine.execution_options(isolation_level="REPEATABLE READ")
     try:
         with engine.begin() as connection:
             return work(connection)

@@ -44,7 +44,7 @@ def export_file(store: SqlTuningStore, path: Path) -> Mapping[str, int]:
     The file is written beside its place and renamed when it is complete. InvalidInput: it cannot be written.
     """
     try:
-        return in_read(store.engine, lambda connection: _write(connection, path))
+        return in_read(store.engine, lambda connection: _write(connection, path), one_state=True)
     except OSError as error:
         raise InvalidInput(f"export file {str(path)!r} cannot be written: {error}") from None
 

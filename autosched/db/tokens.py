@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from autosched.db.rows import ResultRow
 from autosched.db.service_schema import TokenRow
 from autosched.jobs.access import SCOPES, Token
 
 _TOKENS = select(*TokenRow.__table__.columns)
+_TOKEN = _TOKENS.where(TokenRow.id == bindparam("token"))
 
 
 def add_token(connection: Connection, token: Token) -> None:
@@ -27,7 +28,7 @@ def add_token(connection: Connection, token: Token) -> None:
 
 
 def load_token(connection: Connection, token_id: str) -> Token | None:
-    row = connection.execute(_TOKENS.where(TokenRow.id == token_id)).first()
+    row = connection.execute(_TOKEN, {"token": token_id}).first()
     return None if row is None else _token_of(row)
 
 

@@ -65,6 +65,13 @@ _TWINS: Query = (
     )
     .order_by(TrialRow.id)
 )
+_TRIALS: Query = (
+    select_trials().where(TrialRow.task_id == bindparam("task")).order_by(TrialRow.number)
+)
+_TRIALS_NUMBERED: Query = select_trials().where(
+    TrialRow.task_id == bindparam("task"),
+    TrialRow.number.in_(bindparam("numbers", expanding=True)),
+)
 _CLOSE = update(TrialRow).where(TrialRow.id == bindparam("row"))
 _INSERT_RUN = insert(RunRow)
 
@@ -77,8 +84,7 @@ def setting_of(connection: Connection, task_id: str) -> Setting:
 
 
 def load_trials(connection: Connection, task_id: str) -> tuple[Trial, ...]:
-    wanted = select_trials().where(TrialRow.task_id == task_id).order_by(TrialRow.number)
-    return tuple(trial_of(row) for row in connection.execute(wanted))
+    return tuple(map(trial_of, connection.execute(_TRIALS, {"task": task_id})))
 
 
 def load_trial(connection: Connection, text: str) -> Trial | None:
@@ -101,8 +107,8 @@ def propose(connection: Connection, task_id: str, trials: Sequence[Trial]) -> tu
     if rows:
         connection.execute(insert(TrialRow), rows)
     _insert_search_runs(connection, [t for t in fresh if t.measurement is not None])
-    mine = select_trials().where(TrialRow.task_id == task_id, TrialRow.number.in_(numbers))
-    stored = {row.number: trial_of(row) for row in connection.execute(mine)}
+    mine = connection.execute(_TRIALS_NUMBERED, {"task": task_id, "numbers": numbers})
+    stored = {row.number: trial_of(row) for row in mine}
     return tuple(stored[number] for number in numbers)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from autosched.db.chunks import chunks
 from autosched.db.rows import (
     Columns,
+    Query,
     ResultRow,
     best_of,
     in_setting,
@@ -98,19 +100,29 @@ def _contender(connection: Connection, text: str, setting: Setting) -> ResultRow
 
 
 def _standing(connection: Connection, setting: Setting) -> BestRecord | None:
-    row = connection.execute(select_best().where(*in_setting(BestRow, setting))).first()
-    return None if row is None else best_of(row)
+    return next(iter(load_best(connection, *setting)), None)
+
+
+@cache
+def _select_best_by(*columns: str) -> Query:
+    """Built once, for building a statement takes longer than running it: lookups are many."""
+    conditions = (getattr(BestRow, name) == bindparam(name) for name in columns)
+    return select_best().where(*conditions)
+
+
+_BESTS: Query = select_best().where(BestRow.workload_key.in_(bindparam("keys", expanding=True)))
 
 
 def load_best(
     connection: Connection, workload_key: str, target_key: str | None, toolchain_key: str | None
 ) -> tuple[BestRecord, ...]:
-    wanted = select_best().where(BestRow.workload_key == workload_key)
-    if target_key is not None:
-        wanted = wanted.where(BestRow.target_key == target_key)
-    if toolchain_key is not None:
-        wanted = wanted.where(BestRow.toolchain_key == toolchain_key)
-    return tuple(best_of(row) for row in connection.execute(wanted))
+    setting = {
+        "workload_key": workload_key,
+        "target_key": target_key,
+        "toolchain_key": toolchain_key,
+    }
+    given = {name: key for name, key in setting.items() if key is not None}
+    return tuple(map(best_of, connection.execute(_select_best_by(*given), given)))
 
 
 def load_bests(
@@ -119,7 +131,7 @@ def load_bests(
     """The winners of each workload that has any."""
     found: dict[str, list[BestRecord]] = {}
     for part in chunks(list(dict.fromkeys(workload_keys))):
-        for row in connection.execute(select_best().where(BestRow.workload_key.in_(part))):
+        for row in connection.execute(_BESTS, {"keys": list(part)}):
             found.setdefault(row.workload_key, []).append(best_of(row))
     return {key: tuple(winners) for key, winners in found.items()}
 
