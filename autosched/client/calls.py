@@ -134,15 +134,18 @@ def best(
 def best_many(
     workloads: Sequence[str] | None = None,
     *,
+    texts: Sequence[str] | None = None,
     source: str | None = None,
     graph: Mapping[str, Any] | None = None,
     target: str | None = None,
     threads: int | None = None,
     toolchain: str | None = None,
 ) -> Call[BestDocuments]:
-    """One answer a task, in order, of one of: workloads by key, a source of the service's tables, a graph document."""
+    """One answer a task, in order, of one of: workloads by key, a source of the service's tables, a graph document.
+    `texts`, the canonical texts of the workloads, let those that were never tuned find winners of near shapes."""
     body = given(
         workloads=None if workloads is None else list(workloads),
+        texts=None if texts is None else list(texts),
         source=source,
         graph=graph,
         target=target,

@@ -80,17 +80,20 @@ class BestLookup:
         workload: str,
         target: str,
         *,
+        text: str | None = None,
         threads: int | None = None,
         toolchain: str | None = None,
     ) -> Found:
-        """The answer for one workload by its key."""
-        return self.many([workload], target, threads=threads, toolchain=toolchain)[0]
+        """The answer for one workload by its key, and by its canonical text where its key is not known there."""
+        texts = None if text is None else [text]
+        return self.many([workload], target, texts=texts, threads=threads, toolchain=toolchain)[0]
 
     def many(
         self,
         workloads: Sequence[str],
         target: str,
         *,
+        texts: Sequence[str] | None = None,
         threads: int | None = None,
         toolchain: str | None = None,
     ) -> list[Found]:
@@ -98,14 +101,16 @@ class BestLookup:
         server = str(self._client.address)
         questions = [Question(server, w, target, threads, toolchain) for w in workloads]
         try:
-            answers = self._ask(questions)
+            answers = self._ask(questions, texts)
         except (ServiceAway, ServiceError) as error:
             if isinstance(error, ServiceError) and not _is_away(error):
                 raise
             return self._from_cache(questions, str(error))
         return [self._fresh(q, a) for q, a in zip(questions, answers, strict=True)]
 
-    def _ask(self, questions: Sequence[Question]) -> list[BestDocument]:
+    def _ask(
+        self, questions: Sequence[Question], texts: Sequence[str] | None
+    ) -> list[BestDocument]:
         found: list[BestDocument] = []
         if not questions:
             return found
@@ -115,6 +120,7 @@ class BestLookup:
             some = questions[start : start + MAX_WORKLOADS]
             documents = self._client.best_many(
                 [q.workload for q in some],
+                texts=None if texts is None else texts[start : start + MAX_WORKLOADS],
                 target=served.target,
                 threads=served.threads,
                 toolchain=asked.toolchain,

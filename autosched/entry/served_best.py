@@ -21,6 +21,7 @@ from autosched.entry.work import AnySource, Work, work_of
 from autosched.errors import InvalidInput
 from autosched.records.record import Candidate
 from autosched.runtime.manifest import Manifest
+from autosched.te.workload import canonical_text
 from autosched.tuning.codebook import Codebook
 from autosched.tuning.task import Subject
 from autosched.wire.best import BestDocument
@@ -51,7 +52,11 @@ def served_best(
     lookup = BestLookup(client, cache_dir, locate=lambda c: _locate(c, setup))
     keys = [s.workload.key for s in work.subjects]
     found = lookup.many(
-        keys, setup.target.key, threads=setup.target.threads, toolchain=setup.toolchain.key
+        keys,
+        setup.target.key,
+        texts=[canonical_text(s.workload) for s in work.subjects],
+        threads=setup.target.threads,
+        toolchain=setup.toolchain.key,
     )
     answers = [f.answer for f in found]
     return ServedBest(work, setup, tuple(choose_served(work, setup, answers)), tuple(found))

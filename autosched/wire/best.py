@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from autosched.records.lookup import Match
+from autosched.te.workload import text_key
 from autosched.wire.key import Key
 from autosched.wire.number import Number
 from autosched.wire.strict import Request
 from autosched.wire.submission import Source, TargetName
 
 MAX_WORKLOADS = 500
+MAX_TEXT_CHARACTERS = 1 << 20
+LONG_NUMBER = re.compile(r"\d{20}")
+"""Longer than any extent; canonical texts hold none, a stranger's may."""
+
+WorkloadText = Annotated[str, Field(max_length=MAX_TEXT_CHARACTERS)]
 
 
 class BestDocument(BaseModel):
@@ -39,7 +46,8 @@ class BestDocuments(BaseModel):
 
 
 class BestRequest(Request):
-    """Which winners are asked for: those of a graph's or a source's tasks, or of workloads by key."""
+    """Which winners are asked for: those of a graph's or a source's tasks, or of workloads by key. `texts` are the
+    canonical texts of the workloads, in their order: with them, one that was never stored finds winners of near shapes."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -50,6 +58,7 @@ class BestRequest(Request):
     source: Source | None = None
     graph: dict[str, Any] | None = None
     workloads: Annotated[list[Key], Field(min_length=1, max_length=MAX_WORKLOADS)] | None = None
+    texts: Annotated[list[WorkloadText], Field(max_length=MAX_WORKLOADS)] | None = None
     target: TargetName | None = None
     threads: Annotated[int, Field(ge=1, le=4096)] | None = None
     toolchain: Key | None = None
@@ -59,4 +68,14 @@ class BestRequest(Request):
         given = [n for n in ("source", "graph", "workloads") if getattr(self, n) is not None]
         if len(given) != 1:
             raise ValueError(f"exactly one of source, graph and workloads is needed, not {given}")
+        return self
+
+    @model_validator(mode="after")
+    def _texts_are_those_of_the_keys(self) -> Self:
+        if self.texts is None:
+            return self
+        if [text_key(t) for t in self.texts] != self.workloads:
+            raise ValueError("texts must be those of the workloads, whose keys are their digests")
+        if any(LONG_NUMBER.search(t) for t in self.texts):
+            raise ValueError("texts hold a number that is no extent")
         return self

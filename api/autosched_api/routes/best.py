@@ -61,7 +61,11 @@ async def best_of_many(request: Request, caller: Reader) -> Response:
     form = await read_form(request, BestRequest, service.settings.body_bytes)
     target = await asked_target(service, form.target, form.threads)
     if form.workloads is not None:
-        asked = [Asked(key, target, form.toolchain) for key in form.workloads]
+        texts = form.texts or [""] * len(form.workloads)
+        asked = [
+            Asked(key, target, form.toolchain, workload_text=text)
+            for key, text in zip(form.workloads, texts, strict=True)
+        ]
     else:
         with model_of(form.source, form.graph) as model:
             imported = await service.importer.read(model)
