@@ -19,6 +19,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--differential-seed", type=int, default=1, help="seed of the random candidates"
     )
+    parser.addoption(
+        "--scale-trials",
+        type=int,
+        default=10_000_000,
+        help="rows of the campaign on large databases",
+    )
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -41,6 +41,8 @@ PRAGMAS = (
     "pragma foreign_keys = on",
 )
 
+POSTGRES_ARGUMENTS = {"connect_timeout": 10, "application_name": "autosched"}
+
 _SERIALIZATION_FAILURES = frozenset({"40001", "40P01"})
 
 
@@ -55,6 +57,7 @@ def open_engine(url: URL, *, connections: int = CONNECTIONS) -> Engine:
         pool_size=connections,
         max_overflow=0,
         pool_timeout=BUSY_SECONDS,
+        connect_args={} if url.get_backend_name() == "sqlite" else POSTGRES_ARGUMENTS,
     )
     if engine.dialect.name == "sqlite":
         _prepare_sqlite(engine)

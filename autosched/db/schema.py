@@ -292,7 +292,7 @@ class BestRow(Table):
     `log2_size`, of all extents of the workload together, find the winners of near shapes."""
 
     __tablename__ = "best"
-    __table_args__ = (Index(None, "family_key", "log2_size"),)
+    __table_args__ = (Index(None, "family_key", "log2_size", "workload_key"),)
 
     workload_key: Mapped[str] = mapped_column(ForeignKey("workloads.key"), primary_key=True)
     target_key: Mapped[str] = mapped_column(ForeignKey("targets.key"), primary_key=True)

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Text, and_, func, select
+from sqlalchemy import Connection, Text, and_, bindparam, func, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
 from autosched.db.chunks import chunks
 from autosched.db.jobs import load_tasks
-from autosched.db.rows import RUN_COLUMNS, ResultRow, select_trials, timing_of, trial_of
+from autosched.db.rows import RUN_COLUMNS, Query, ResultRow, select_trials, timing_of, trial_of
 from autosched.db.schema import RunRow, TaskRow, TrialRow
 from autosched.jobs.record import Failure, Page, TaskStanding
 from autosched.records.outcome import Outcome
@@ -155,6 +155,14 @@ def _load_examples(connection: Connection, rows: Iterable[int]) -> dict[int, tup
     }
 
 
+_TRIALS_AFTER: Query = (
+    select_trials()
+    .where(TrialRow.task_id == bindparam("task"), TrialRow.number > bindparam("after"))
+    .order_by(TrialRow.number)
+    .limit(bindparam("most"))
+)
+
+
 def list_trials(connection: Connection, job_id: str, page: Page) -> tuple[Trial, ...]:
     """By task and number, a task at a time, so that a page costs the same wherever it is."""
     last_task, last_number = split_trial_id(page.after or "") or ("", -1)
@@ -163,13 +171,8 @@ def list_trials(connection: Connection, job_id: str, page: Page) -> tuple[Trial,
     found: list[Trial] = []
     for task_id in tasks[start:]:
         after = last_number if task_id == last_task else -1
-        wanted = (
-            select_trials()
-            .where(TrialRow.task_id == task_id, TrialRow.number > after)
-            .order_by(TrialRow.number)
-            .limit(page.limit - len(found))
-        )
-        found += [trial_of(row) for row in connection.execute(wanted)]
+        wanted = {"task": task_id, "after": after, "most": page.limit - len(found)}
+        found += map(trial_of, connection.execute(_TRIALS_AFTER, wanted))
         if len(found) >= page.limit:
             break
     return tuple(found)

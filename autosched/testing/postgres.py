@@ -15,7 +15,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -36,7 +36,7 @@ SETTINGS = {
     "fsync": "off",
     "timezone": "'UTC'",
 }
-"""Memory survives the death of a server, so that nothing is lost without fsync; `durable` turns it on for timings."""
+"""Memory survives the death of a server, so that nothing is lost without fsync; timings of commits need it."""
 
 
 class NoPostgres(Exception):
@@ -105,8 +105,11 @@ class Cluster:
 
 
 @contextmanager
-def cluster(*, durable: bool = False, parent: Path | None = None) -> Iterator[Cluster]:
-    """A running cluster with a template database at the current schema. NoPostgres: it cannot be had."""
+def cluster(
+    *, parent: Path | None = None, settings: Mapping[str, str] | None = None
+) -> Iterator[Cluster]:
+    """A running cluster, in memory unless a `parent` directory is named (by a short path: sockets have short ones), with
+    a template database at the current schema. `settings` go over `SETTINGS`. NoPostgres: it cannot be had."""
     programs, as_user = installed_programs(), _as_server_user()
     home = parent or Path("/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir())
     directory = Path(tempfile.mkdtemp(prefix="pg-", dir=home))
@@ -117,7 +120,7 @@ def cluster(*, durable: bool = False, parent: Path | None = None) -> Iterator[Cl
         directory.chmod(0o755)
         data = str(directory / "data")
         postgres.program("initdb", "-D", data, "-A", "trust", "-E", "UTF8", "--no-sync")
-        _write_settings(postgres, durable)
+        _write_settings(postgres, SETTINGS | dict(settings or {}))
         postgres.start()
         try:
             postgres.sql(f"create database {TEMPLATE} template template0")
@@ -154,8 +157,7 @@ def _as_server_user() -> tuple[str, ...]:
     return ("setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups")
 
 
-def _write_settings(postgres: Cluster, durable: bool) -> None:
-    settings = SETTINGS | {"fsync": "on" if durable else "off"}
+def _write_settings(postgres: Cluster, settings: Mapping[str, str]) -> None:
     lines = "".join(f"{name} = {value}\n" for name, value in settings.items())
     path = postgres.directory / "data" / "postgresql.conf"
     with path.open("a") as file:

@@ -48,7 +48,7 @@ def downgrade() -> None:
     op.create_index("ix_trials_target_key_id", "trials", ["target_key", "id"])
     op.create_index("ix_trials_workload_key_id", "trials", ["workload_key", "id"])
     op.drop_index("ix_best_measurement_id", "best")
-    op.drop_index("ix_best_family_key_log2_size", "best")
+    op.drop_index("ix_best_family_key_log2_size_workload_key", "best")
     for column in best_columns():
         op.drop_column("best", column.name)
     for column in task_columns():
@@ -137,7 +137,11 @@ def widen_best() -> None:
     )
     for key, text in connection.execute(texts).all():
         connection.execute(fill, {"key": key, "family": family_key(text), "size": log2_size(text)})
-    op.create_index("ix_best_family_key_log2_size", "best", ["family_key", "log2_size"])
+    op.create_index(
+        "ix_best_family_key_log2_size_workload_key",
+        "best",
+        ["family_key", "log2_size", "workload_key"],
+    )
     op.create_index("ix_best_measurement_id", "best", ["measurement_id"])
 
 
