@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_settings import CliApp
@@ -21,7 +22,9 @@ from autosched_api.settings import Settings
 def main(arguments: list[str]) -> int:
     try:
         # A URL may hold a password, which arguments show to everybody on the host.
-        named = {"db": os.environ["AUTOSCHED_DB"]} if "AUTOSCHED_DB" in os.environ else {}
+        named: dict[str, Any] = (
+            {"db": os.environ["AUTOSCHED_DB"]} if "AUTOSCHED_DB" in os.environ else {}
+        )
         settings = CliApp.run(Settings, cli_args=arguments, **named)
     except ValidationError as error:
         print(f"error: {error}", file=sys.stderr)

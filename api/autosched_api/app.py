@@ -25,6 +25,7 @@ from autosched_api.problems import install_handlers
 from autosched_api.routes import about, best, events, health, jobs, machines, trials, workloads
 from autosched_api.service import Service, Store, make_service
 from autosched_api.settings import Settings
+from autosched_api.shortcut import BestShortcut
 
 RESOURCES = (jobs, events, trials, best, machines, workloads, about, health)
 """The modules of `routes`, in the order of the document."""
@@ -80,6 +81,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 def _add_layers(app: FastAPI, service: Service) -> None:
     """What is added last is outermost."""
+    app.add_middleware(BestShortcut, service=service)
     app.add_middleware(Origins)
     app.add_middleware(Hosts, settings=service.settings)
     app.add_middleware(Requests, log=service.log, metrics=service.metrics)

@@ -26,6 +26,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 from autosched.errors import InvalidInput
@@ -118,16 +119,24 @@ class _View:
     def host(self, target_key: str) -> _Host | None:
         """None if the stored target is of another kind, or is not known well enough to compare."""
         if target_key not in self.hosts:
-            self.hosts[target_key] = self._compare(target_key)
+            fields = self.catalog.target(target_key)
+            text = json.dumps(dict(fields or {}), sort_keys=True)
+            self.hosts[target_key] = _compare(text, self.query.target)
         return self.hosts[target_key]
 
-    def _compare(self, target_key: str) -> _Host | None:
-        asked, stored = self.query.target, _stored_target(self.catalog, target_key)
-        if stored is None or stored.kind != asked.kind:
-            return None
-        hinders = obstacles(stored, asked)
-        differs = tuple(d for d in differences(stored, asked) if d not in hinders)
-        return _Host(differs, tuple(hinders), _target_distance(stored, asked))
+
+@lru_cache(maxsize=4096)
+def _compare(stored_text: str, asked: Target) -> _Host | None:
+    """The target of these fields, as JSON. There are few, and each is compared for every winner on it."""
+    try:
+        stored = parse_target(stored_text, "stored")
+    except InvalidInput:
+        return None
+    if stored.kind != asked.kind:
+        return None
+    hinders = obstacles(stored, asked)
+    differs = tuple(d for d in differences(stored, asked) if d not in hinders)
+    return _Host(differs, tuple(hinders), _target_distance(stored, asked))
 
 
 def lookup(catalog: Winners, query: Query, replay: Replay | None = None) -> Answer:
@@ -197,13 +206,6 @@ def _other_shapes(view: _View) -> Iterator[_Found]:
         shape = f"extents: have {asked}, need {there}"
         distance = found.distance + extents_distance(asked, there)
         yield _Found(near.best, (shape, *found.differs), found.hinders, distance)
-
-
-def _stored_target(catalog: Winners, key: str) -> Target | None:
-    try:
-        return parse_target(json.dumps(dict(catalog.target(key) or {})), key)
-    except InvalidInput:
-        return None
 
 
 def _target_distance(stored: Target, asked: Target) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Literal
 
 KEY_VERSION = "t1"
@@ -34,7 +35,7 @@ class Target:
         """Elements of this size in one vector register."""
         return max(1, self.vector_bytes // n_bytes)
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Content key over every field."""
         text = json.dumps(asdict(self), sort_keys=True)
