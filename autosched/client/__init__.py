@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from autosched.client.awaiting import AsyncClient
 from autosched.client.blocking import Client
-from autosched.client.lookup import BestLookup, Found
+from autosched.client.lookup import BestLookup, Found, LookupMiss
 from autosched.client.problems import InvalidRequest, NotThere, ServiceAway, ServiceError
 from autosched.client.steps import Patience
 
@@ -21,6 +21,7 @@ __all__ = [
     "Client",
     "Found",
     "InvalidRequest",
+    "LookupMiss",
     "NotThere",
     "Patience",
     "ServiceAway",
