@@ -5,7 +5,7 @@
         postgres.restart("immediate")       # as `pg_ctl restart -m immediate` does: connections are cut
 
 The server refuses to run as root, so root starts it as the user `postgres`, and anybody else as oneself. It listens on
-a socket in its own directory alone.
+a socket in its own directory alone. A server whose test process was killed is ended by the next one to start here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -25,6 +25,10 @@ from urllib.parse import quote
 from autosched.db.upgrade import upgrade
 
 SERVER_USER = "postgres"
+PREFIX = "pg-"
+OWNER = "owner"
+"""Names the test process in a server's directory."""
+
 TEMPLATE = "autosched_template"
 WAIT_SECONDS = 60
 INSTALLED = "/usr/lib/postgresql"
@@ -35,6 +39,7 @@ SETTINGS = {
     "shared_buffers": "128MB",
     "fsync": "off",
     "timezone": "'UTC'",
+    "dynamic_shared_memory_type": "mmap",  # in its directory, and gone with it
 }
 """Memory survives the death of a server, so that nothing is lost without fsync; timings of commits need it."""
 
@@ -112,9 +117,12 @@ def cluster(
     a template database at the current schema. `settings` go over `SETTINGS`. NoPostgres: it cannot be had."""
     programs, as_user = installed_programs(), _as_server_user()
     home = parent or Path("/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir())
-    directory = Path(tempfile.mkdtemp(prefix="pg-", dir=home))
+    for left in home.glob(f"{PREFIX}*/{OWNER}"):
+        _end_if_left(left, programs, as_user)
+    directory = Path(tempfile.mkdtemp(prefix=PREFIX, dir=home))
     postgres = Cluster(directory, programs, as_user)
     try:
+        (directory / OWNER).write_text(f"{os.getpid()} {_started(os.getpid())}")
         if as_user:
             shutil.chown(directory, SERVER_USER)
         directory.chmod(0o755)
@@ -130,6 +138,29 @@ def cluster(
             postgres.stop("immediate")
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def _started(pid: int) -> str | None:
+    """When a process began, in the kernel's ticks; None: there is none of this number. Tells a number used again."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return stat.rpartition(")")[2].split()[19]
+
+
+def _end_if_left(owner: Path, programs: Path, as_user: Sequence[str]) -> None:
+    """Stop and remove a server whose owner has ended."""
+    try:
+        pid, started = owner.read_text().split()
+        if started == str(_started(int(pid))):
+            return
+    except (OSError, ValueError):
+        return  # being written or removed
+    left = Cluster(owner.parent, programs, as_user)
+    with suppress(RuntimeError, OSError):
+        left.stop("immediate")
+    shutil.rmtree(owner.parent, ignore_errors=True)
 
 
 def installed_programs() -> Path:
