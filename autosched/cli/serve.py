@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
+import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -45,7 +48,8 @@ def serve(
     from autosched.db.store import connect
     from autosched.entry.supervise import Supervisor
 
-    connect(db).close_connections()  # what is wrong with the database is said here, once
+    _check_free(host, port)
+    store = connect(db, connections=1)  # what is wrong with the database is said here, once
     url = database_url(db or default_url()).render_as_string(hide_password=False)
     api = [sys.executable, "-m", "autosched_api", "--host", host, "--port", str(port)]
     for name in allow_host or ():
@@ -61,8 +65,42 @@ def serve(
         {"API": api, "dispatcher": dispatcher},
         {**os.environ, "AUTOSCHED_DB": url},
         lambda words: ERR.print(words, markup=False),
+        watch=Opening(f"http://{host}:{port}", lambda: bool(store.workers(alive_only=True))),
     )
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: supervisor.stop())
-    ERR.print(f"serving on http://{host}:{port}", markup=False)
     return DONE if supervisor.run() else FAILED
+
+
+def _check_free(host: str, port: int) -> None:
+    """InvalidInput if nobody can listen there now."""
+    from autosched.errors import InvalidInput
+
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+    except OSError as error:
+        raise InvalidInput(f"port {port} of {host!r} cannot be listened on: {error}") from None
+
+
+class Opening:
+    """Says once that the service is open: when its API answers and a worker has registered."""
+
+    def __init__(self, url: str, has_worker: Callable[[], bool]) -> None:
+        self._url = url
+        self._has_worker = has_worker
+        self._is_open = False
+
+    def __call__(self) -> None:
+        if not self._is_open and self._answers() and self._has_worker():
+            self._is_open = True
+            ERR.print(f"serving on {self._url}", markup=False)
+
+    def _answers(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self._url}/readyz", timeout=0.5) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False

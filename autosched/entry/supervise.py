@@ -45,13 +45,14 @@ class Child:
 
 @dataclass(eq=False)
 class Supervisor:
-    """Keeps the processes of `commands` (name -> arguments) until `stop` or a failure; `say` tells a person. Secrets
-    belong in the `environment`, for everybody on the host can read arguments."""
+    """Keeps the processes of `commands` (name -> arguments) until `stop` or a failure; `say` tells a person, `watch` is
+    called again and again. Secrets belong in the `environment`, for everybody on the host can read arguments."""
 
     commands: Mapping[str, Sequence[str]]
     environment: Mapping[str, str]
     say: Say
     patience: Patience = Patience()
+    watch: Callable[[], None] = lambda: None
     children: list[Child] = field(default_factory=list)
     is_stopping: bool = False
 
@@ -66,6 +67,7 @@ class Supervisor:
             while not self.is_stopping:
                 if not all(self._keep(child) for child in self.children):
                     return False
+                self.watch()
                 time.sleep(0.05)
         finally:
             self._end_all()

@@ -25,6 +25,7 @@ def dispatch(db: str, lab: Lab, options: Options) -> None:
     worker = worker_of(lab)
     log = open_log(process="dispatcher", holder=worker.id)
     try:
+        store.register(worker)  # so that jobs for it are accepted from now on
         dispatcher = Dispatcher(Post(db, worker), store, lab, options, log)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: dispatcher.stop())

@@ -96,7 +96,6 @@ class Dispatcher:
         os.write(self._wake_writer, b"x")
 
     def run(self) -> None:
-        self._store.register(self._post.worker)
         self._log.info("dispatcher_started", holder=self._post.holder, devices=list(self._names))
         while not self._finished:
             for name in self._timers.due(time.monotonic()):
