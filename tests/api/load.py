@@ -80,7 +80,12 @@ def _length(head: bytes) -> int:
 
 
 async def load(
-    port: int, requests: Sequence[bytes], *, connections: int, seconds: float, host: str = "127.0.0.1"
+    port: int,
+    requests: Sequence[bytes],
+    *,
+    connections: int,
+    seconds: float,
+    host: str = "127.0.0.1",
 ) -> dict[str, float | int | str]:
     seen, loop = Seen(), asyncio.get_running_loop()
     started = time.perf_counter()
