@@ -13,7 +13,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
-from starlette.routing import Match
+from starlette.routing import compile_path
 
 from autosched.errors import InvalidInput, StoreError
 from autosched.jobs.queue import KeyReused, QuotaExceeded, WrongState
@@ -156,12 +156,11 @@ async def answer_problem(request: Request, error: Exception) -> Response:
 
 
 def allowed_methods(request: Request) -> list[str]:
-    """Every method of the path; the framework names those of one route alone."""
-    found: set[str] = set()
-    for route in request.app.routes:
-        if route.matches(request.scope)[0] is not Match.NONE:
-            found |= set(getattr(route, "methods", None) or ())
-    return sorted(found)
+    """Every method of the path by the document; the framework names those of one route alone."""
+    for template, operations in request.app.openapi()["paths"].items():
+        if compile_path(template)[0].match(request.url.path):
+            return sorted(method.upper() for method in operations)
+    return []
 
 
 HANDLED: tuple[type[Exception], ...] = (
