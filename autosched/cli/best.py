@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from autosched.cli import options
-from autosched.cli.connection import cache_directory, connect
+from autosched.cli.connection import LOOKUP_SECONDS, cache_directory, connect
 from autosched.cli.output import ERR, OUT, print_json, say_untuned, table, time_text
 from autosched.cli.status import DONE
 
@@ -40,7 +40,7 @@ def best(
     from autosched.entry.served_best import served_best
 
     options.refuse(context, "db", because="and --server exclude each other")
-    with connect(server, token, allow_plain_token) as client:
+    with connect(server, token, allow_plain_token, LOOKUP_SECONDS) as client:
         served = served_best(source, client, cache_directory(cache), target=target, threads=threads)
     say_cached(served.found)
     _print(source, served.chosen, json, server)

@@ -9,7 +9,7 @@ import typer
 
 from autosched.cli import options
 from autosched.cli.best import say_cached
-from autosched.cli.connection import cache_directory, connect
+from autosched.cli.connection import LOOKUP_SECONDS, cache_directory, connect
 from autosched.cli.output import OUT, counted, say_untuned
 from autosched.cli.status import DONE
 
@@ -43,7 +43,7 @@ def build(
         from autosched.entry.served_best import served_build
 
         options.refuse(context, "db", because="and --server exclude each other")
-        with connect(server, token, allow_plain_token) as client:
+        with connect(server, token, allow_plain_token, LOOKUP_SECONDS) as client:
             manifest, served = served_build(
                 source,
                 output,

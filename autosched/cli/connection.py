@@ -5,22 +5,37 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autosched.cli.output import ERR
+
 if TYPE_CHECKING:
     from autosched.client import Client
 
 DEADLINE_SECONDS = 30.0
 """For one call: a person waits for it."""
+LOOKUP_SECONDS = 10.0
+"""For one that the cache answers, too."""
 
 
-def connect(server: str, token: str | None, allow_plain_token: bool) -> Client:
-    """InvalidInput: no address, or a token that would travel in the clear."""
+def connect(
+    server: str, token: str | None, allow_plain_token: bool, seconds: float = DEADLINE_SECONDS
+) -> Client:
+    """A client that says on stderr when it has to wait, once for each reason. InvalidInput: no address, or a token that
+    would travel in the clear."""
     from autosched.client import Client, Patience
+
+    said: set[str] = set()
+
+    def say(why: str) -> None:
+        if why not in said:
+            said.add(why)
+            ERR.print(f"trying again: {why}", markup=False)
 
     return Client(
         server,
         token,
         allow_plain_token=allow_plain_token,
-        patience=Patience(deadline=DEADLINE_SECONDS),
+        patience=Patience(deadline=seconds),
+        on_wait=say,
     )
 
 

@@ -46,15 +46,20 @@ class AsyncClient(Service, Awaiting):
         *,
         allow_plain_token: bool = False,
         patience: Patience | None = None,
+        on_wait: Callable[[str], None] = lambda why: None,
         uniform: Callable[[], float] | None = None,
         now: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        """InvalidInput: no URL, or a token that would travel in the clear without `allow_plain_token`."""
+        """InvalidInput: no URL, or a token that would travel in the clear without `allow_plain_token`.
+
+        `on_wait` hears why a call waits before it is tried again.
+        """
         self.address = address_of(url, token, allow_plain_token=allow_plain_token)
         self.context = Context(now, uniform or random.Random().random, patience or Patience())
         self.sleep = sleep
+        self.on_wait = on_wait
         self.http = httpx.AsyncClient(
             transport=transport, verify=carrier.needs_tls(self.address), trust_env=False
         )
@@ -116,6 +121,7 @@ class _Line:
                 case Read():
                     return b"" if self._chunks is None else await anext(self._chunks, b"")
                 case Wait():
+                    self._client.on_wait(step.why)
                     await self._client.sleep(step.seconds)
         except (httpx.HTTPError, httpx.StreamError) as error:
             return carrier.lost(error, self._client.address)

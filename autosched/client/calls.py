@@ -47,8 +47,12 @@ def _reader(model: type[Document]) -> Callable[[Any], Document]:
 
 
 def _query(wanted: Mapping[str, object]) -> dict[str, str]:
-    """What is None is not asked."""
-    return {name: str(value) for name, value in wanted.items() if value is not None}
+    """What is None is not asked. InvalidInput: a text with bytes that are none of any character."""
+    given = {name: str(value) for name, value in wanted.items() if value is not None}
+    for name, value in given.items():
+        if not value.isprintable():  # lone surrogates, which stand for stray bytes, are not
+            raise InvalidInput(f"{name} {value!r}: must be printable text")
+    return given
 
 
 def given(**fields: object) -> dict[str, object]:

@@ -43,7 +43,7 @@ def prepared(address: Address, request: Request) -> Iterator[dict[str, Any]]:
         "headers": {"Accept": "application/json", **address.headers, **request.headers},
         "params": dict(request.query) or None,
     }
-    text = None if request.body is None else json.dumps(request.body, allow_nan=False)
+    text = None if request.body is None else _json(request.body)
     if request.model is None:
         if text is not None:
             fixed["content"] = text.encode()
@@ -61,6 +61,13 @@ def prepared(address: Address, request: Request) -> Iterator[dict[str, Any]]:
         raise InvalidInput(
             f"source {str(request.model)!r} cannot be read: {error.strerror}"
         ) from error
+
+
+def _json(body: Any) -> str:
+    try:
+        return json.dumps(body, allow_nan=False)
+    except ValueError as error:
+        raise InvalidInput(f"the request holds a number that is none: {error}") from None
 
 
 def reply_of(response: httpx.Response, body: bytes = b"") -> Reply:

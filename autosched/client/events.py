@@ -14,7 +14,7 @@ from typing import Any
 from autosched.client import calls
 from autosched.client.exchange import TRANSIENT, Attempts
 from autosched.client.problems import ServiceError, error_of
-from autosched.client.steps import Context, Emit, Lost, Open, Program, Read, Reply, Request, Wait
+from autosched.client.steps import Context, Emit, Lost, Open, Program, Read, Reply, Request
 from autosched.wire.job import JobDocument
 
 MOST_LINE_BYTES = 16 << 20
@@ -114,7 +114,7 @@ def follow(job_id: str, after: int = 0) -> Callable[[Context], Program[None]]:
                     return
                 answer = Lost("the stream of events ended early")
             if not follower.is_over:
-                yield Wait(attempts.next_wait(answer))
+                yield attempts.next_wait(answer)
 
     return program
 

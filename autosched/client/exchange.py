@@ -45,7 +45,7 @@ def exchange(request: Request, context: Context) -> Program[Reply]:
             raise error_of(answer)
         if not may_repeat(request, answer):
             raise attempts.failure(answer)
-        yield Wait(attempts.next_wait(answer))
+        yield attempts.next_wait(answer)
 
 
 def may_repeat(request: Request, answer: Reply | Lost) -> bool:
@@ -69,15 +69,15 @@ class Attempts:
     def seconds_left(self) -> float:
         return max(self._ends - self._context.now(), 0.001)
 
-    def next_wait(self, answer: Reply | Lost) -> float:
-        """Seconds until the next try; raises the failure if that would be too late."""
+    def next_wait(self, answer: Reply | Lost) -> Wait:
+        """What comes before the next try; raises the failure if that would be too late."""
         self._tries += 1
         asked = retry_after(answer) if isinstance(answer, Reply) else None
         drawn = self._context.patience.wait(self._tries, self._context.uniform)
         wait = drawn if asked is None else max(asked, drawn)
         if self._context.now() + wait >= self._ends:
             raise self.failure(answer)
-        return wait
+        return Wait(wait, answer.reason if isinstance(answer, Lost) else str(error_of(answer)))
 
     def failure(self, answer: Reply | Lost) -> ServiceError | ServiceAway:
         """The last answer as an error."""

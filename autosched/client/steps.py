@@ -72,9 +72,10 @@ class Read:
 
 @dataclass(frozen=True)
 class Wait:
-    """Sleep -> None."""
+    """Sleep, since `why` -> None."""
 
     seconds: float
+    why: str
 
 
 @dataclass(frozen=True)

@@ -280,3 +280,25 @@ def test_the_token_is_in_the_header_alone(server: Scripted, clock: Clock) -> Non
         assert "ast_secret" not in f"{got.value}{client.address!r}"
     assert server.asked[0].headers["authorization"] == "Bearer ast_secret"
     assert server.asked[0].path == "/v1/jobs?state=running&limit=3"
+
+
+def test_whoever_waits_hears_why(server: Scripted, clock: Clock) -> None:
+    server.script = [DROP, problem(503, "restarting"), answer(JOB)]
+    heard: list[str] = []
+    with client_of(server.url, clock, on_wait=heard.append) as client:
+        client.job("a")
+    assert server.url in heard[0]
+    assert heard[1] == "restarting"
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf")])
+def test_a_number_that_is_none_is_not_sent(seconds: float, server: Scripted, clock: Clock) -> None:
+    with client_of(server.url, clock) as client, pytest.raises(InvalidInput, match="number"):
+        client.submit("suite:GMM/1@1", trials=1, seconds=seconds)
+    assert server.asked == []
+
+
+def test_stray_bytes_are_not_sent(server: Scripted, clock: Clock) -> None:
+    with client_of(server.url, clock) as client, pytest.raises(InvalidInput, match="label"):
+        client.jobs(label="a:\udcff")
+    assert server.asked == []

@@ -218,3 +218,14 @@ def _refused(client: Client, status: int) -> None:
     with pytest.raises(ServiceError) as got:
         client.submit("suite:GMM/1@1", trials=1)
     assert got.value.status == status
+
+
+def test_what_is_too_large_is_refused_before_all_of_it_was_sent(tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(bytes(40 << 20))
+    (tmp_path / "g.json").write_text('{"x": "' + "a" * (20 << 20) + '"}')
+    limits = {"upload_bytes": 1 << 20, "body_bytes": 1 << 20}
+    with api(tmp_path, **limits) as service, Client(service.url) as client:
+        for name in ("m.onnx", "g.json"):
+            with pytest.raises(InvalidRequest, match="at most") as got:
+                client.submit(tmp_path / name, trials=1)
+            assert got.value.status == 413

@@ -145,7 +145,7 @@ def test_while_the_service_is_away_the_cache_answers_and_stderr_says_so(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("autosched.cli.connection.DEADLINE_SECONDS", 0.1)
+    monkeypatch.setattr("autosched.cli.best.LOOKUP_SECONDS", 0.1)
     looked_up(tuned, service, tmp_path, capsys)
     service.is_away = True
     assert served(tuned, service, tmp_path, "best %graph.json --json") == 0
