@@ -25,6 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=10_000_000,
         help="rows of the campaign on large databases",
     )
+    parser.addoption("--scale-url", help="a large database that is there, instead of one made anew")
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -98,6 +98,17 @@ def fill(store: SqlTuningStore, *, trials: int, workloads: int) -> Filled:
     return Filled(tuple(jobs), tuple(tasks), tuple(keys))
 
 
+def load_filled(store: SqlTuningStore) -> Filled:
+    """What an earlier `fill` put there."""
+    jobs = select(JobRow.id).where(JobRow.owner == OWNER).order_by(JobRow.id)
+    tasks = select(TaskRow.id, TaskRow.workload_key).join(JobRow, JobRow.id == TaskRow.job_id)
+    tasks = tasks.where(JobRow.owner == OWNER).order_by(TaskRow.id)
+    with store.engine.begin() as connection:
+        rows = connection.execute(tasks).all()
+        found = connection.scalars(jobs).all()
+    return Filled(tuple(found), tuple(r.id for r in rows), tuple(r.workload_key for r in rows))
+
+
 def _insert_tasks(
     connection: Connection,
     jobs: Sequence[str],

@@ -1,6 +1,8 @@
 """What a call costs in a large database against one of 10,000 trials. Takes the machine for itself, and 30 GB of disk:
 
-    pytest tests/service/test_scale.py -m campaign -s [--scale-trials 10000000]
+    pytest tests/service/test_scale.py -m campaign -s [--scale-trials 10000000 | --scale-url URL]
+
+`tests.service.large` serves a database for the second form.
 
 Calls on the two databases take turns, so that a disturbance meets both; ratios are of medians.
 """
@@ -8,7 +10,6 @@ Calls on the two databases take turns, so that a disturbance meets both; ratios 
 from __future__ import annotations
 
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,28 +18,18 @@ from typing import Any, NamedTuple
 import pytest
 from sqlalchemy import event
 
-from autosched.db.store import SqlTuningStore, connect
+from autosched.db.store import SqlTuningStore, connect, open_store
 from autosched.jobs.record import Page
 from autosched.records.family import family_key, log2_size
-from autosched.testing.postgres import Cluster, cluster
 from autosched.testing.records import TARGET, TOOLCHAIN_KEY, ok, open_task, trial, workload_text
-from tests.service.filling import Filled, fill
+from tests.service.filling import Filled, fill, load_filled
+from tests.service.large import TRIALS_A_WORKLOAD, fill_new, large_server
 
 pytestmark = pytest.mark.campaign
 
 SMALL_TRIALS = 10_000
-TRIALS_A_WORKLOAD = 100
 MOST = 1.5
 """Times what the same costs in the small database."""
-
-SERVER = {
-    "fsync": "on",
-    "shared_buffers": "1GB",
-    "max_wal_size": "16GB",
-    "checkpoint_timeout": "'30min'",
-    "wal_level": "minimal",
-    "max_wal_senders": "0",
-}
 
 
 class Side(NamedTuple):
@@ -50,11 +41,9 @@ class Side(NamedTuple):
     """Of our own, for what is written."""
 
 
-def make_side(url: str, trials: int) -> Side:
+def make_side(url: str, filled: Filled) -> Side:
     store = connect(url)
-    filled = fill(store, trials=trials, workloads=trials // TRIALS_A_WORKLOAD)
-    task_id = open_task(store, seed=1)
-    return Side(store, filled, task_id)
+    return Side(store, filled, open_task(store, seed=time.time_ns()))
 
 
 @pytest.fixture(scope="module")
@@ -63,18 +52,26 @@ def large_trials(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Cluster]:
-    with cluster(parent=Path(tempfile.gettempdir()), settings=SERVER) as found:
-        yield found
+def large_url(request: pytest.FixtureRequest) -> str | None:
+    """Of a database that is filled already."""
+    url: str | None = request.config.getoption("--scale-url")
+    return url
 
 
 @pytest.fixture(scope="module")
-def sides(server: Cluster, large_trials: int) -> Iterator[tuple[Side, Side]]:
-    found = tuple(make_side(server.new_database(), n) for n in (SMALL_TRIALS, large_trials))
-    server.sql("checkpoint")
-    yield found[0], found[1]
-    for side in found:
-        side.store.close_connections()
+def sides(large_trials: int, large_url: str | None) -> Iterator[tuple[Side, Side]]:
+    """The small database and the large one, on servers with the same settings."""
+    with large_server() as server:
+        small = make_side(*fill_new(server, SMALL_TRIALS))
+        if large_url is None:
+            large = make_side(*fill_new(server, large_trials))
+        else:
+            with open_store(large_url) as store:
+                filled = load_filled(store)
+            large = make_side(large_url, filled)
+        yield small, large
+        for side in (small, large):
+            side.store.close_connections()
 
 
 def ratio(name: str, sides: tuple[Side, Side], call: Callable[[Side, int], Any], n: int) -> float:
