@@ -151,7 +151,9 @@ async def answer_problem(request: Request, error: Exception) -> Response:
     """The framework's handler of every error that is somebody's."""
     problem = problem_of(error)
     if problem.status_code == 405:
-        problem.headers = {**(problem.headers or {}), "Allow": ", ".join(allowed_methods(request))}
+        allowed = allowed_methods(request)
+        if allowed:
+            problem.headers = {"Allow": ", ".join(allowed)}
     return problem_response(problem, request.scope.get("request_id", ""))
 
 

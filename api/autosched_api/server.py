@@ -6,7 +6,9 @@ SIGTERM -> no new connections -> event streams end themselves -> requests under 
 from __future__ import annotations
 
 import logging
+import signal
 import socket
+from typing import NoReturn
 
 import uvicorn
 from fastapi import FastAPI
@@ -31,6 +33,8 @@ class Server(uvicorn.Server):
 def serve(app: FastAPI, settings: Settings, log: Log) -> bool:
     """Answers requests until SIGTERM or SIGINT; whether it had started."""
     _forward_logs(log)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _end_well)
     config = uvicorn.Config(
         app,
         host=settings.host,
@@ -50,6 +54,11 @@ def serve(app: FastAPI, settings: Settings, log: Log) -> bool:
     server = Server(config, app.state.service)
     server.run()
     return server.started
+
+
+def _end_well(*_: object) -> NoReturn:
+    """What a signal means before the server listens for it, and when it raises it again after its own end."""
+    raise SystemExit(0)
 
 
 def _forward_logs(log: Log) -> None:
