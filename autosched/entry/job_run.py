@@ -32,12 +32,14 @@ CHECK_STREAM = 1 << 31
 
 @dataclass(frozen=True)
 class JobContext:
-    """Where a job runs: machine, store, turns, and who hears of it."""
+    """Where a job runs: machine, store, turns, and who hears of it. `ahead`: the device is not of these cores, so that
+    it need not wait for results to be stored."""
 
     machine: Machine
     store: TuningStore
     turns: Turns
     listen: Listener = silent
+    ahead: bool = False
 
 
 class JobRun:
@@ -115,6 +117,7 @@ class JobRun:
             clock,
             machine.target.threads,
             self.context.listen,
+            self.context.ahead,
         )
         confirming = Confirming(
             machine.builder, machine.runner, store, clock, self.job.spec, SPACE_VERSION

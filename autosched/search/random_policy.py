@@ -98,11 +98,11 @@ class RandomPolicy:
         self._fill_random(basket, rng)
 
     def _fill_random(self, basket: Basket, rng: np.random.Generator) -> None:
-        """Uniform over the live sketches, few of them for few candidates: each costs an evaluation of its own."""
+        """Uniform over the live sketches, of which each round draws a few: each costs an evaluation of its own."""
         n = basket.missing
         weights = np.zeros(len(self.space.sketches))
-        weights[rng.permutation(self.live)[: max(4, 2 * n)]] = 1.0
-        population = sample_each(self.space, shares(weights, 4 * n + 16), rng)
+        weights[rng.permutation(self.live)[: max(4, n // 4)]] = 1.0
+        population = sample_each(self.space, shares(weights, 2 * n + 16), rng)
         order = rng.permutation(len(population))
         features = self.space.features(population)
         basket.fill(population, features, order, n, origin="random")

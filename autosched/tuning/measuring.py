@@ -1,13 +1,15 @@
 """A committed round to closed trials: generate, build in parallel, then time one after the other.
 
 Texts are generated while earlier ones compile; builds end before timing begins, so that no compiler runs on the cores
-that are being measured. Each trial is closed in the store as it ends: a kill loses at most the one that was running.
+that are being measured. Each trial is closed in the store as it ends: a kill loses at most the one that was running, and
+the one before it where results are stored `ahead`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from autosched.measure.protocol import Artefact, Builder, BuildResult, Runner, TimingPolicy
 from autosched.records.outcome import Outcome
@@ -16,12 +18,14 @@ from autosched.records.store import TuningStore
 from autosched.tuning import progress
 from autosched.tuning.events import Listener, TrialFinished
 from autosched.tuning.phases import PhaseClock
+from autosched.tuning.storing import storing
 from autosched.tuning.task import Task
 
 
 @dataclass(eq=False)
 class Measuring:
-    """Builder, runner and store of a job; `listen` hears of every closed trial."""
+    """Builder, runner and store of a job; `listen` hears of every closed trial. `ahead`: the device need not wait for a
+    result to be stored (see `storing`)."""
 
     builder: Builder
     runner: Runner
@@ -29,6 +33,7 @@ class Measuring:
     clock: PhaseClock
     threads: int
     listen: Listener
+    ahead: bool = False
 
     def run(
         self, task: Task, trials: Sequence[Trial], checkpoint: Callable[[], None] = lambda: None
@@ -36,11 +41,11 @@ class Measuring:
         """Closes every one of these open trials; `checkpoint` is called before each and may raise."""
         with self.clock.phase("build"):
             builds = self.build(task, trials)
-        for trial, build in zip(trials, builds, strict=True):
-            checkpoint()
-            self._close(task, trial, self._measurement(task, trial, build))
-            if build.artefact is not None:
-                task.keep_artefact(trial, build.artefact)
+        with storing(ahead=self.ahead) as store:
+            for trial, build in zip(trials, builds, strict=True):
+                checkpoint()
+                measured = self._measurement(task, trial, build)
+                store(partial(self._finish, task, trial, build, measured))
 
     def build(self, task: Task, trials: Sequence[Trial]) -> list[BuildResult]:
         """A build a trial, in order."""
@@ -65,6 +70,11 @@ class Measuring:
                     break
                 attempt = self.store.next_attempt(task.id, trial.number)
         return _with_build(measured, build, build.artefact)
+
+    def _finish(self, task: Task, trial: Trial, build: BuildResult, measured: Measurement) -> None:
+        self._close(task, trial, measured)
+        if build.artefact is not None:
+            task.keep_artefact(trial, build.artefact)
 
     def _close(self, task: Task, trial: Trial, measurement: Measurement) -> None:
         if self.store.close(task.id, trial.number, measurement):

@@ -109,7 +109,9 @@ class _Run:
             run = JobRun(
                 self._job(),
                 subjects,
-                JobContext(machine, self.store, self.turns, announcer),
+                JobContext(
+                    machine, self.store, self.turns, announcer, ahead=not self.lab.alternates
+                ),
                 policy=self.assignment.policy,
                 seconds=self.assignment.seconds,
                 relative=job.spec.source.startswith("suite:"),
