@@ -106,7 +106,7 @@ def follow(job_id: str, after: int = 0) -> Callable[[Context], Program[None]]:
         attempts = Attempts(context, context.patience.follow)
         while not follower.is_over:
             before = follower.after
-            answer = yield from _listen(follower, context)
+            answer = yield from _listen(follower, context, attempts)
             if follower.after != before:
                 attempts.restart()
             if isinstance(answer, Reply):
@@ -127,7 +127,7 @@ def _has_ended(follower: Follower, context: Context) -> Program[bool]:
     return job.terminal
 
 
-def _listen(follower: Follower, context: Context) -> Program[Reply | Lost]:
+def _listen(follower: Follower, context: Context, attempts: Attempts) -> Program[Reply | Lost]:
     """One connection to its end: the reply if it ended in order, or how it was lost."""
     opened: Reply | Lost = yield Open(follower.request(), context.patience.silence)
     if isinstance(opened, Reply) and not opened.is_success:
@@ -143,6 +143,7 @@ def _listen(follower: Follower, context: Context) -> Program[Reply | Lost]:
             return chunk
         if not chunk:
             break
+        attempts.prolong()
         for event in feed.push(chunk):
             if follower.take(event):
                 yield Emit(event)

@@ -65,6 +65,10 @@ class Attempts:
         self._ends = self._context.now() + self._seconds
         self._tries = 0
 
+    def prolong(self) -> None:
+        """There is contact: the time that remains begins anew, the waits go on growing."""
+        self._ends = self._context.now() + self._seconds
+
     @property
     def seconds_left(self) -> float:
         return max(self._ends - self._context.now(), 0.001)

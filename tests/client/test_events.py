@@ -99,6 +99,20 @@ def test_a_service_that_stays_away_ends_the_following(server: Scripted, clock: C
     assert sum(clock.slept) < 30.0
 
 
+def test_a_connection_that_was_quiet_for_long_is_no_long_absence(
+    server: Scripted, clock: Clock
+) -> None:
+    streams = [events(cut=True), events(cut=True), events((1, "end", {}))]
+
+    def handle(asked: Asked) -> Answer:
+        clock.slept.append(100.0)  # the connection stood for so long, and brought comments alone
+        return streams.pop(0)
+
+    server.handle = handle
+    with client_of(server.url, clock, Patience(follow=30.0)) as client:
+        assert [e.type for e in client.events("a")] == ["end"]
+
+
 def test_waiting_answers_with_the_job_as_it_ended(server: Scripted, clock: Clock) -> None:
     streams = [events((1, "progress", PROGRESS), cut=True), events((2, "end", {}))]
 
