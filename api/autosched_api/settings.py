@@ -53,6 +53,7 @@ class Settings(BaseSettings):
     cache_entries: Positive = 50_000
     event_poll_seconds: Duration = 0.4
     event_comment_seconds: Duration = 15.0
+    event_stream_seconds: Duration = Field(3600.0, description="after which a client resumes")
     shutdown_seconds: Duration = 10.0
 
     @classmethod

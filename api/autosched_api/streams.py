@@ -4,7 +4,8 @@
     event: best
     data: {...}
 
-An id is the event's number in its job. A stream ends after the event `end`, or when the process is told to end.
+An id is the event's number in its job. A stream ends after the event `end`, when the process is told to
+end, or after an hour, when its client takes it up again.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ async def follow(service: Service, job_id: str, last: int | None) -> AsyncIterat
     yield f"retry: {RETRY_MS}\n\n".encode()
     after, spoke_at = last or 0, time.monotonic()
     is_resumed = last is not None
-    while not service.stopping.is_set():
+    until = spoke_at + service.settings.event_stream_seconds
+    while not service.stopping.is_set() and time.monotonic() < until:
         batch = await _next(service, job_id, after)
         if batch:
             if is_resumed and batch[0].number > after + 1:
