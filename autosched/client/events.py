@@ -1,7 +1,7 @@
 """The events of a job as they come, over however many connections: a program that resumes by `Last-Event-ID`.
 
 The stream (WHATWG HTML, 9.2) is cut into lines wherever the network cut it into chunks. An event is handed out once:
-one whose number was seen already is dropped. After `end` there is nothing more.
+one whose number was seen already is dropped. The service closes the stream after the last `end`, and answers 204 where there is nothing after it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from autosched.client.problems import ServiceError, error_of
 from autosched.client.steps import Context, Emit, Lost, Open, Program, Read, Reply, Request
 from autosched.wire.job import JobDocument
 
+NOTHING_MORE = 204
 MOST_LINE_BYTES = 16 << 20
 """Of an event; a stream with longer ones is none of ours."""
 
@@ -75,7 +76,8 @@ def _event(fields: Mapping[str, list[str]]) -> Event | None:
 
 @dataclass
 class Follower:
-    """Where one reader of a job's events stands."""
+    """Where one reader of a job's events stands. `is_over`: the last one was `end`, after which only a job that is
+    resumed has more."""
 
     job_id: str
     after: int
@@ -98,33 +100,24 @@ class Follower:
 
 
 def follow(job_id: str, after: int = 0) -> Callable[[Context], Program[None]]:
-    """Every event of a job numbered above `after`, until it has ended. NotThere: no such job. ServiceAway: the service
-    stays away for longer than the client is ready to wait."""
+    """Every event of a job numbered above `after`, until it has ended; the ends before it was resumed are among them.
+    NotThere: no such job. ServiceAway: the service stays away for longer than the client is ready to wait."""
 
     def program(context: Context) -> Program[None]:
         follower = Follower(job_id, after)
         attempts = Attempts(context, context.patience.follow)
-        while not follower.is_over:
+        while True:
             before = follower.after
             answer = yield from _listen(follower, context, attempts)
-            if follower.after != before:
-                attempts.restart()
             if isinstance(answer, Reply):
-                if (yield from _has_ended(follower, context)):
+                if follower.is_over or answer.status == NOTHING_MORE:
                     return
                 answer = Lost("the stream of events ended early")
-            if not follower.is_over:
-                yield attempts.next_wait(answer)
+            if follower.after != before:
+                attempts.restart()
+            yield attempts.next_wait(answer)
 
     return program
-
-
-def _has_ended(follower: Follower, context: Context) -> Program[bool]:
-    """Whether a stream that ended had nothing more to tell: the job has ended, and all its events were seen before."""
-    if follower.is_over:
-        return True
-    job = yield from calls.job(follower.job_id)(context)
-    return job.terminal
 
 
 def _listen(follower: Follower, context: Context, attempts: Attempts) -> Program[Reply | Lost]:
@@ -137,17 +130,16 @@ def _listen(follower: Follower, context: Context, attempts: Attempts) -> Program
     if isinstance(opened, Lost):
         return opened
     feed = Feed()
-    while not follower.is_over:
+    while True:
         chunk: bytes | Lost = yield Read(context.patience.silence)
         if isinstance(chunk, Lost):
             return chunk
         if not chunk:
-            break
+            return opened
         attempts.prolong()
         for event in feed.push(chunk):
             if follower.take(event):
                 yield Emit(event)
-    return opened
 
 
 def wait(job_id: str) -> Callable[[Context], Program[JobDocument]]:

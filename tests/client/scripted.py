@@ -34,6 +34,7 @@ class Answer:
     cut: bool = False
 
 
+NO_CONTENT = 204
 DROP = Answer(status=0)
 """The connection is closed without an answer."""
 
@@ -97,7 +98,8 @@ def serving() -> Iterator[Scripted]:
             for name, value in made.headers.items():
                 self.send_header(name, value)
             length = len(made.body) + (1000 if made.cut else 0)
-            self.send_header("Content-Length", str(length))
+            if made.status != NO_CONTENT:
+                self.send_header("Content-Length", str(length))
             self.end_headers()
             self.wfile.write(made.body)
             self.close_connection = made.cut

@@ -60,20 +60,28 @@ def test_following_goes_on_after_a_number(server: Scripted, clock: Clock) -> Non
 
 
 def test_a_job_that_has_told_everything_is_not_waited_for(server: Scripted, clock: Clock) -> None:
-    server.handle = lambda asked: events() if asked.path.endswith("/events") else answer(JOB)
+    server.script = [Answer(204, b"")]
     with client_of(server.url, clock) as client:
         assert list(client.events("a", after=9)) == []
-    assert [a.path for a in server.asked] == ["/v1/jobs/a/events", "/v1/jobs/a"]
+    assert len(server.asked) == 1
 
 
 def test_a_stream_that_is_closed_before_the_end_is_opened_again(
     server: Scripted, clock: Clock
 ) -> None:
-    streams = [events((1, "job", {})), events((2, "end", {}))]
-    job = answer({**JOB, "state": "running", "terminal": False})
-    server.handle = lambda asked: streams.pop(0) if asked.path.endswith("/events") else job
+    server.script = [events((1, "job", {})), events(), events((2, "end", {}))]
     with client_of(server.url, clock) as client:
         assert [e.type for e in client.events("a")] == ["job", "end"]
+
+
+def test_the_end_before_a_job_was_resumed_is_not_its_last(server: Scripted, clock: Clock) -> None:
+    server.script = [
+        events((1, "end", {}), (2, "job", {}), cut=True),
+        events((3, "progress", PROGRESS), (4, "end", {}), cut=True),
+        Answer(204, b""),
+    ]
+    with client_of(server.url, clock) as client:
+        assert [e.number for e in client.events("a")] == [1, 2, 3, 4]
 
 
 def test_events_that_are_gone_are_told_and_not_waited_for(server: Scripted, clock: Clock) -> None:

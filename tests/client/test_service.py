@@ -148,6 +148,7 @@ def test_cancel_and_resume(client: Client) -> None:
     assert got.value.status == 409
     assert got.value.type.endswith("wrong-state")
     client.cancel(job.id)
+    assert [e.type for e in client.events(job.id)].count("end") == 2
 
 
 @pytest.mark.parametrize(
