@@ -12,7 +12,7 @@ from autosched.records.lookup import Match
 from autosched.te.workload import text_key
 from autosched.wire.key import Key
 from autosched.wire.number import Number
-from autosched.wire.strict import Request
+from autosched.wire.strict import Request, Whole
 from autosched.wire.submission import Source, TargetName
 
 MAX_WORKLOADS = 500
@@ -60,7 +60,7 @@ class BestRequest(Request):
     workloads: Annotated[list[Key], Field(min_length=1, max_length=MAX_WORKLOADS)] | None = None
     texts: Annotated[list[WorkloadText], Field(max_length=MAX_WORKLOADS)] | None = None
     target: TargetName | None = None
-    threads: Annotated[int, Field(ge=1, le=4096)] | None = None
+    threads: Annotated[Whole, Field(ge=1, le=4096)] | None = None
     toolchain: Key | None = None
 
     @model_validator(mode="after")

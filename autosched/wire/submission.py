@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from autosched.wire.key import Key
-from autosched.wire.strict import Request
+from autosched.wire.strict import Request, Whole
 
 MAX_TRIALS = 10_000_000
 MAX_SECONDS = 366 * 86_400.0
@@ -15,7 +15,7 @@ MAX_LABELS = 32
 MAX_LABEL_CHARACTERS = 200
 MAX_SOURCE_CHARACTERS = 200
 
-Trials = Annotated[int, Field(ge=1, le=MAX_TRIALS)]
+Trials = Annotated[Whole, Field(ge=1, le=MAX_TRIALS)]
 """A budget in trials, over all tasks together."""
 
 Seconds = Annotated[float, Field(gt=0, le=MAX_SECONDS)]
@@ -59,10 +59,10 @@ class JobRequest(Request):
     trials: Trials
     seconds: Seconds | None = None
     target: TargetName | None = None
-    threads: Annotated[int, Field(ge=1, le=4096)] | None = None
-    seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 0
+    threads: Annotated[Whole, Field(ge=1, le=4096)] | None = None
+    seed: Annotated[Whole, Field(ge=0, lt=1 << 63)] = 0
     policy: Literal["evolutionary", "random"] = "evolutionary"
-    priority: Annotated[int, Field(ge=-100, le=100)] = 0
+    priority: Annotated[Whole, Field(ge=-100, le=100)] = 0
     queue_seconds: Seconds | None = None
     labels: Annotated[dict[Key, LabelText], Field(max_length=MAX_LABELS, default_factory=dict)]
 

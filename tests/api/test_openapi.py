@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from autosched_api.compatibility import breaking_changes
 
 from autosched.wire.problem import PROBLEMS
+from tests.api.compatibility import breaking_changes
 from tests.api.conftest import Api
 
 STORED = Path(__file__).resolve().parents[2] / "api" / "openapi.json"

@@ -22,10 +22,15 @@ EXAMPLE = (
     '"trial": "019a7c1e-7b1a-7cc3-9d6e-0f6a5b4c3d2e.0.12", "default_us": 120.5, "best_us": 91.5}\n\n'
 )
 
+EVENT = {
+    "type": "object",
+    "description": "One event; `data` is the JSON of JobData, TaskData, ProgressData, BestData or EndData.",
+    "properties": {name: {"type": "string"} for name in ("id", "event", "data")},
+}
 STREAM = {
     "description": "Events of the types job, task, progress, best, end and reset; more may come. "
     "A comment every 15 s while nothing happens; the stream is closed after `end`.",
-    "content": {"text/event-stream": {"schema": {"type": "string"}, "example": EXAMPLE}},
+    "content": {"text/event-stream": {"schema": EVENT, "example": EXAMPLE}},
 }
 NOTHING = {"description": "The job has ended, and nothing happened after the event that was named."}
 

@@ -1,0 +1,87 @@
+"""The API held against its own document by schemathesis: every phase, stateful ones too, with and without tokens.
+
+A simulated dispatcher works behind it. The long form: `pytest -m campaign tests/api/test_schemathesis.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from autosched.db.store import open_store
+from autosched.jobs.access import Token, digest_of, new_secret
+from autosched.testing.waiting import until
+from tests.api.process import ROOT, Process, running
+
+CONFIGURATION = Path(__file__).with_name("schemathesis.toml")
+PHASES = "examples,coverage,fuzzing,stateful"
+BOUNDED = ("--event-stream-seconds", "0.2", "--owner-jobs", "1000000", "--import-seconds", "20")
+
+
+@contextmanager
+def service(folder: Path, *arguments: str) -> Iterator[tuple[Process, str]]:
+    """A service with a simulated dispatcher behind it, and an admin's token."""
+    db = str(folder / "service.db")
+    token_id, text = new_secret()
+    with open_store(db) as store:
+        token = Token(token_id, "fuzz", frozenset({"admin"}), digest_of(text), datetime.now(UTC))
+        store.add_token(token)
+        command = [sys.executable, "-m", "autosched_workers", "--db", db, "--simulate", "0.002"]
+        roots = (str(ROOT), str(ROOT / "api"), str(ROOT / "workers"))
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(roots)}
+        with (folder / "dispatcher.log").open("wb") as log:
+            dispatcher = subprocess.Popen(command, stderr=log, stdout=log, env=environment)
+        try:
+            with running(db, folder, *BOUNDED, *arguments) as process:
+                until(store.workers, seconds=60)
+                yield process, text
+        finally:
+            dispatcher.terminate()
+            dispatcher.wait(30)
+
+
+def hold(process: Process, *arguments: str, seconds: float) -> None:
+    """Runs schemathesis, which fails the test with what it found."""
+    program = Path(sys.executable).with_name("schemathesis")
+    command = [
+        *(str(program), "--config-file", str(CONFIGURATION), "run"),
+        *(f"{process.url}/v1/openapi.json", "--phases", PHASES, "--checks", "all"),
+        *("--request-timeout", "30", "--workers", "2", *arguments),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+    assert done.returncode == 0, done.stdout[-12_000:] + done.stderr[-2_000:]
+    faults = [line for line in process.log if line["event"] in {"fault", "import_failed"}]
+    assert not faults, faults[:3]
+
+
+def test_loopback_keeps_its_word(tmp_path: Path) -> None:
+    with service(tmp_path) as (process, _):
+        hold(process, "--max-examples", "1", "--seed", "1", seconds=120)
+
+
+def test_a_service_with_tokens_keeps_its_word(tmp_path: Path) -> None:
+    with service(tmp_path, "--require-tokens", "true") as (process, token):
+        header = ("--header", f"Authorization: Bearer {token}")
+        hold(process, *header, "--max-examples", "1", "--seed", "2", seconds=120)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("with_token", [False, True])
+def test_campaign(tmp_path: Path, with_token: bool) -> None:
+    arguments = ("--require-tokens", "true") if with_token else ()
+    with service(tmp_path, *arguments) as (process, token):
+        header = ("--header", f"Authorization: Bearer {token}") if with_token else ()
+        hold(process, *header, "--max-examples", "200", seconds=3600)
+
+
+@pytest.mark.campaign
+def test_campaign_without_a_token_where_one_is_needed(tmp_path: Path) -> None:
+    with service(tmp_path, "--require-tokens", "true") as (process, _):
+        hold(process, "--max-examples", "50", seconds=3600)
