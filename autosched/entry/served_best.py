@@ -11,20 +11,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autosched.client import BestLookup, Client, Found
+from autosched.client import BestLookup, Client, Found, InvalidRequest
 from autosched.client.lookup import Served
 from autosched.entry.build import build_chosen
 from autosched.entry.machine import Setup, check_runs_here, set_up
-from autosched.entry.served_target import place
+from autosched.entry.served_target import find, nearest
 from autosched.entry.winners import Chosen, Known, chosen_of, codebook_of, is_legal
 from autosched.entry.work import AnySource, Work, work_of
 from autosched.errors import InvalidInput
 from autosched.records.record import Candidate
 from autosched.runtime.manifest import Manifest
+from autosched.target.target import Target
 from autosched.te.workload import canonical_text
 from autosched.tuning.codebook import Codebook
 from autosched.tuning.task import Subject
 from autosched.wire.best import BestDocument
+from autosched.wire.number import seconds
+from autosched.wire.problem import PREFIX
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,8 @@ def served_best(
     """One answer a workload. LookupMiss: the service is away and the cache has no answer. InvalidInput: as `tune`."""
     setup = set_up(target, threads, compiler)
     work = work_of(source)
-    lookup = BestLookup(client, cache_dir, locate=lambda c: _locate(c, setup))
     keys = [s.workload.key for s in work.subjects]
+    lookup = BestLookup(client, cache_dir, locate=lambda c: _locate(c, setup.target, keys[0]))
     found = lookup.many(
         keys,
         setup.target.key,
@@ -83,9 +86,27 @@ def choose_served(work: Work, setup: Setup, answers: Sequence[BestDocument]) -> 
     return [_choose(s, setup, a) for s, a in zip(work.subjects, answers, strict=True)]
 
 
-def _locate(client: Client, setup: Setup) -> Served:
-    placed = place(client.targets().items, setup.target)
-    return Served(placed.key, placed.threads, placed.differs)
+def _locate(client: Client, target: Target, workload_key: str) -> Served:
+    """The target as workers of the service have it, or as it stands in the database; else the nearest that runs here."""
+    offered = client.targets().items
+    same = find(offered, target)
+    if same is not None:
+        return Served(same.key, same.threads)
+    if _is_stored(client, target, workload_key):
+        return Served(target.key)
+    near = nearest(offered, target)
+    return Served(near.key, near.threads, near.differs)
+
+
+def _is_stored(client: Client, target: Target, workload_key: str) -> bool:
+    """Whether winners of a machine that is no worker there are, asked by a question about any workload."""
+    try:
+        client.best(workload_key, target.key)
+    except InvalidRequest as error:
+        if error.type == PREFIX + "no-such-target":
+            return False
+        raise
+    return True
 
 
 def _choose(subject: Subject, setup: Setup, answer: BestDocument) -> Chosen:
@@ -103,7 +124,7 @@ def _known(codebook: Codebook, answer: BestDocument) -> Known:
         answer.reason,
         candidate,
         answer.trial,
-        None if answer.median_us is None else answer.median_us * 1e-6,
+        seconds(answer.median_us),
         answer.measured_at,
     )
     return known if answer.match == "nearest" else _checked(codebook, known, candidate, answer)

@@ -21,6 +21,7 @@ from autosched.tuning.events import (
 from autosched.tuning.phases import PHASES
 from autosched.wire.event import RESET
 from autosched.wire.job import JobDocument
+from autosched.wire.number import seconds
 from autosched.wire.tune import PhaseDocument, TuneDocument
 
 MEASURING_DEFAULTS = "measuring default schedules"
@@ -115,7 +116,7 @@ def _outcomes(counted: Mapping[str, Any]) -> dict[Outcome, int]:
 
 
 def _seconds(us: Any) -> float | None:
-    return us * 1e-6 if isinstance(us, (int, float)) else None
+    return seconds(us) if isinstance(us, (int, float)) else None
 
 
 def tune_document_of(job: JobDocument, phases: Mapping[str, float]) -> TuneDocument:

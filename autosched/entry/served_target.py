@@ -27,41 +27,49 @@ class Placed:
     differs: str = ""
 
 
-def place(offered: Sequence[TargetDocument], wanted: Target) -> Placed:
-    """The service's target for a machine. InvalidInput: none whose code runs on it, with what is lacking."""
-    known = [(t, f) for t in offered if (f := _fields(t)) is not None]
-    for document, fields in known:
-        if (
-            replace(fields, threads=wanted.threads) == wanted
-            and wanted.threads <= document.max_threads
-        ):
+def find(offered: Sequence[TargetDocument], wanted: Target) -> Placed | None:
+    """The service's target that is this machine, if it has one."""
+    for document, fields in _known(offered):
+        if replace(fields, threads=wanted.threads) == wanted and wanted.threads <= fields.threads:
             return Placed(document.key, wanted.threads)
+    return None
+
+
+def nearest(offered: Sequence[TargetDocument], wanted: Target) -> Placed:
+    """The service's target that differs least of those whose code runs on a machine. InvalidInput: there is none, with
+    what each lacks."""
+    known = _known(offered)
     running = [(d, f) for d, f in known if not obstacles(f, wanted)]
-    if running:
-        document, fields = min(running, key=lambda pair: _strangeness(pair[1], wanted))
-        threads = min(wanted.threads, document.max_threads)
-        differs = differences(replace(fields, threads=threads), wanted)
-        return Placed(document.key, threads, "; ".join(differs))
-    hindered = "; ".join(f"{d.key}: {', '.join(obstacles(f, wanted))}" for d, f in known)
-    raise InvalidInput(
-        f"target {wanted.key}: the service has none whose code runs on it ({hindered or 'it has no target yet'})"
-    )
+    if not running:
+        hindered = "; ".join(f"{d.key}: {', '.join(obstacles(f, wanted))}" for d, f in known)
+        raise InvalidInput(
+            f"target {wanted.key}: the service has none whose code runs on it ({hindered or 'it has no target yet'})"
+        )
+    document, fields = min(running, key=lambda pair: _strangeness(pair[1], wanted))
+    threads = min(wanted.threads, fields.threads)
+    differs = differences(replace(fields, threads=threads), wanted)
+    return Placed(document.key, threads, "; ".join(differs))
 
 
 def submitted_target(offered: Sequence[TargetDocument], name: str, threads: int | None) -> str:
     """The target of a job as the service names it: a machine or a file of ours must be one of its own."""
     wanted = resolve_target(name, threads)
-    placed = place(offered, wanted)
-    if placed.differs:
-        raise InvalidInput(
-            f"target {name!r}: the service has none like it; {placed.key} is the nearest ({placed.differs})"
-        )
-    return placed.key
+    same = find(offered, wanted)
+    if same is not None:
+        return same.key
+    near = nearest(offered, wanted)
+    raise InvalidInput(
+        f"target {name!r}: the service has none like it; {near.key} is the nearest ({near.differs})"
+    )
 
 
 def is_ours(name: str) -> bool:
     """Whether only this machine knows what the name stands for."""
     return name == HOST or (name not in target_names() and ("/" in name or name.endswith(".json")))
+
+
+def _known(offered: Sequence[TargetDocument]) -> list[tuple[TargetDocument, Target]]:
+    return [(document, f) for document in offered if (f := _fields(document)) is not None]
 
 
 def _fields(document: TargetDocument) -> Target | None:

@@ -12,6 +12,7 @@ from autosched.records.outcome import Outcome
 from autosched.records.record import Candidate, Measurement, Purpose, Timing, Trial
 from autosched.records.store import MeasurementRow, TaskSpec
 from autosched.target.files import parse_target
+from autosched.wire.number import seconds
 from autosched.wire.trial import MeasurementDocument, TimingDocument, TrialDetail
 
 
@@ -65,11 +66,12 @@ def _run(trial_id: str, run: MeasurementDocument) -> MeasurementRow:
 
 def _timing(timing: TimingDocument | None) -> Timing | None:
     """None where the median is no number."""
-    if timing is None or timing.median_us is None:
+    median = None if timing is None else seconds(timing.median_us)
+    if timing is None or median is None:
         return None
     return Timing(
-        timing.median_us * 1e-6,
-        (timing.spread_us or 0.0) * 1e-6,
+        median,
+        seconds(timing.spread_us) or 0.0,
         timing.n_samples,
         timing.contended_share,
         timing.threads,

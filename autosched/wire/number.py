@@ -18,3 +18,12 @@ Number = Annotated[float | None, BeforeValidator(_finite)]
 
 def microseconds(seconds: float | None) -> float | None:
     return None if seconds is None else seconds * 1e6
+
+
+def seconds(us: float | None) -> float | None:
+    """The way back: seconds whose `microseconds` are these again."""
+    if us is None:
+        return None
+    near = us / 1e6
+    around = (near, math.nextafter(near, 0.0), math.nextafter(near, math.inf))
+    return next((s for s in around if microseconds(s) == us), near)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,13 +17,22 @@ import autosched
 from autosched.cli.app import run_command
 from autosched.db.store import open_store
 from autosched.entry.machine import set_up
-from autosched.entry.served_target import place
+from autosched.entry.served_target import find, nearest
 from autosched.errors import InvalidInput
 from autosched.target.files import load_target
 from autosched.target.target import Target
 from autosched.wire.machine import TargetDocument
 from autosched.wire.trial import toolchain_document, trial_detail
-from tests.client.scripted import DROP, JOB, Answer, Asked, Scripted, answer, serving
+from tests.client.scripted import (
+    DROP,
+    JOB,
+    Answer,
+    Asked,
+    Scripted,
+    answer,
+    serving,
+)
+from tests.client.served import api
 
 GRAPH = {
     "autosched_graph": 1,
@@ -87,6 +97,8 @@ class Service:
             return DROP
         if asked.path.startswith("/v1/targets"):
             return answer({"items": [target_document(self.target, 64)]})
+        if asked.method == "GET":
+            return answer({"type": "urn:autosched:problem:no-such-target"}, 422)
         self.asked.append(json.loads(asked.body))
         return answer({"tasks": self.tasks})
 
@@ -295,10 +307,30 @@ def test_a_trial_of_a_service_is_shown_and_generated_here(
 
 def test_targets_are_found_by_all_but_their_threads() -> None:
     document = TargetDocument.model_validate(target_document(SETUP.target, 8))
-    placed = place([document], replace(SETUP.target, threads=3))
+    placed = find([document], replace(SETUP.target, threads=3))
+    assert placed is not None
     assert (placed.key, placed.threads, placed.differs) == (document.key, 3, "")
-    many = place([document], replace(SETUP.target, threads=9))
+    assert find([document], replace(SETUP.target, threads=9)) is None
+    many = nearest([document], replace(SETUP.target, threads=9))
     assert "threads" in many.differs
     assert many.threads == 8
     with pytest.raises(InvalidInput, match="no target yet"):
-        place([], SETUP.target)
+        nearest([], SETUP.target)
+
+
+def test_shapes_that_were_never_tuned_find_near_ones_and_stored_machines_their_own(
+    tuned: Path, local: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The real API on the database of a local tune, where this machine is no worker."""
+    shutil.copy(tuned / "test.db", tmp_path / "service.db")
+    other = json.dumps(GRAPH).replace("[32, 64]", "[36, 64]")
+    (tmp_path / "other.json").write_text(other)
+    with api(tmp_path) as service:
+        options = f"--threads 1 --cache {tmp_path}/cache --server {service.url} --json"
+        assert command(tuned, f"best %graph.json {options}") == 0
+        assert json.loads(capsys.readouterr().out) == local
+        assert command(tmp_path, f"best %other.json {options}") == 0
+        there = capsys.readouterr().out
+        assert command(tmp_path, f"best %other.json --threads 1 --db {tuned}/test.db --json") == 0
+        assert json.loads(capsys.readouterr().out) == json.loads(there)
+        assert json.loads(there)["tasks"][0]["match"] == "nearest"
