@@ -84,6 +84,7 @@ def revoke(
         str, typer.Argument(metavar="ID", help="As `list` shows it, or the whole token.")
     ],
     db: options.Database = None,
+    as_json: options.Json = False,
 ) -> int:
     """End a token for good; the service refuses it from the next second on."""
     from autosched.db.store import open_store
@@ -93,7 +94,10 @@ def revoke(
     with open_store(db, must_exist=True) as store:
         if not store.revoke(token_id):
             raise InvalidInput(f"token {token_id!r}: there is none in this database")
-    OUT.print(f"token {token_id} is revoked", markup=False)
+    if as_json:
+        print(json.dumps({"id": token_id, "state": "revoked"}, indent=2))
+    else:
+        OUT.print(f"token {token_id} is revoked", markup=False)
     return DONE
 
 

@@ -43,6 +43,8 @@ def test_tokens_are_listed_with_their_state(db: str, capsys: pytest.CaptureFixtu
     created(db, capsys, "--scope", "admin", "--days", "1")
     assert run_command(["token", "revoke", gone, "--db", db]) == 0
     assert gone not in capsys.readouterr().out
+    assert run_command(["token", "revoke", token_id_of(gone) or "", "--db", db, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["state"] == "revoked"
     assert run_command(["token", "list", "--json", "--db", db]) == 0
     items = json.loads(capsys.readouterr().out)["items"]
     assert [(i["state"], i["scopes"]) for i in items] == [
