@@ -106,7 +106,8 @@ def _job_columns(job: exchange.JobLine) -> Columns:
     columns = job.model_dump(exclude={"kind", "history"}) | {"spec_key": key}
     if job.ended_at is not None:
         return columns
-    ended = {"state": "cancelled", "end_reason": "imported unfinished"}
+    reason = "imported unfinished" if job.owner is None else "cancelled"
+    ended = {"state": "cancelled", "end_reason": reason}
     return columns | ended | {"ended_at": datetime.now(UTC)}
 
 

@@ -86,5 +86,7 @@ def test_records_move_between_databases(
     (job,) = sqlite_store.list_submitted(JobFilter(), Page())
     (moved,) = back.list_submitted(JobFilter(), Page())
     assert (moved.owner, moved.state, moved.job.tasks) == (job.owner, "cancelled", job.job.tasks)
+    assert moved.job.end_reason == "cancelled", "one of the reasons that a job of the service has"
+    assert back.resume(moved.id, trials=None, seconds=None).state == "queued"
     postgres_store.close_connections()
     back.close_connections()
