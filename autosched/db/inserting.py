@@ -14,6 +14,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from autosched.db import exchange
 from autosched.db.chunks import ITEMS_A_STATEMENT, chunks
+from autosched.db.events import append_event
 from autosched.db.history import row_ids
 from autosched.db.jobs import spec_key
 from autosched.db.reading import ExportFile
@@ -82,7 +83,11 @@ def _insert_jobs(insertion: Insertion) -> list[exchange.JobLine]:
     new = [job for job in file.jobs.values() if job.id not in there]
     fresh = {job.id for job in new}
     tasks = [t for t in file.tasks.values() if t.job_id in fresh]
-    _insert(connection, JobRow, [_job_columns(job) for job in new])
+    rows = [_job_columns(job) for job in new]
+    _insert(connection, JobRow, rows)
+    for row in rows:
+        if row["owner"] is not None:
+            _tell_end(connection, row)
     _insert(connection, TaskRow, [_task_columns(file, t) for t in tasks])
     stored = set(connection.scalars(select(TaskRow.id)))
     for task in file.tasks.values():
@@ -90,6 +95,12 @@ def _insert_jobs(insertion: Insertion) -> list[exchange.JobLine]:
             raise InvalidInput(f"job {task.job_id} is there already, without task {task.id}")
     insertion.counts.update(job=len(new), task=len(tasks))
     return new
+
+
+def _tell_end(connection: Connection, job: Columns) -> None:
+    """Whoever follows a submitted job that came in, which has ended, waits for that event."""
+    how = {"state": job["state"], "end_reason": job["end_reason"]}
+    append_event(connection, job["id"], "end", {**how, "error": ""})
 
 
 def _job_columns(job: exchange.JobLine) -> Columns:

@@ -87,6 +87,7 @@ def test_records_move_between_databases(
     (moved,) = back.list_submitted(JobFilter(), Page())
     assert (moved.owner, moved.state, moved.job.tasks) == (job.owner, "cancelled", job.job.tasks)
     assert moved.job.end_reason == "cancelled", "one of the reasons that a job of the service has"
+    assert [e.type for e in back.events(moved.id, after=0)] == ["end"]
     assert back.resume(moved.id, trials=None, seconds=None).state == "queued"
     postgres_store.close_connections()
     back.close_connections()
