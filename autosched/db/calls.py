@@ -17,6 +17,7 @@ from autosched.db import (
     standings,
     submitted,
     submitting,
+    survey,
     tokens,
     turns,
     workers,
@@ -24,7 +25,7 @@ from autosched.db import (
 from autosched.db.engine import in_read, in_write
 from autosched.db.service_schema import DEVICE
 from autosched.jobs.access import Token
-from autosched.jobs.queue import Claim, Quota, Renewal, Turn, Waiting
+from autosched.jobs.queue import Claim, Quota, Renewal, Survey, Turn, Waiting
 from autosched.jobs.record import (
     EndReason,
     EventType,
@@ -127,8 +128,9 @@ class LeaseCalls:
     def owner_seconds(self, *, window_seconds: float) -> Mapping[str, float]:
         return in_read(self.engine, lambda c: turns.owner_seconds(c, window_seconds))
 
-    def owners_holding(self) -> Mapping[str, int]:
-        return in_read(self.engine, leases.owners_holding)
+    def survey(self, holder: str, target_keys: Sequence[str], *, window_seconds: float) -> Survey:
+        keys = list(target_keys)
+        return in_read(self.engine, lambda c: survey.survey(c, holder, keys, window_seconds))
 
     def end_overdue(self) -> int:
         return in_write(self.engine, moves.end_overdue)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, and_, delete, func, or_, select, tuple_, update
+from sqlalchemy import Connection, and_, delete, or_, select, tuple_, update
 
 from autosched.db.clock import now_seconds
 from autosched.db.rows import Columns, Query, ResultRow
@@ -114,17 +114,6 @@ def release_job(
     mine &= (LeaseRow.holder == holder) & (LeaseRow.fence == fence)
     over = {"holder": "", "until": 0.0, "is_released": is_clean}
     connection.execute(update(LeaseRow).where(mine).values(over))
-
-
-def owners_holding(connection: Connection) -> Mapping[str, int]:
-    """Jobs with a live lease, by owner."""
-    held = (
-        select(JobRow.owner, func.count())
-        .join(LeaseRow, and_(LeaseRow.kind == JOB, LeaseRow.name == JobRow.id))
-        .where(IS_LIVE)
-        .group_by(JobRow.owner)
-    )
-    return {str(owner): int(n) for owner, n in connection.execute(held)}
 
 
 def release_devices(connection: Connection, holder: str) -> None:

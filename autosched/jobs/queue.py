@@ -129,6 +129,17 @@ class Waiting:
 
 
 @dataclass(frozen=True)
+class Survey:
+    """The queue as a dispatcher sees it, at one moment: who waits, what each owner has used, how many jobs of each
+    owner anybody holds, and how many other dispatchers have a device for these targets and no job."""
+
+    waiting: tuple[Waiting, ...]
+    use: Mapping[str, float]
+    holding: Mapping[str, int]
+    hungry: int
+
+
+@dataclass(frozen=True)
 class Turn:
     """One use of a device by a job: what fair shares are counted in."""
 
@@ -184,8 +195,8 @@ class JobLeases(Protocol):
         """Device seconds of each owner in the last `window_seconds`."""
         ...
 
-    def owners_holding(self) -> Mapping[str, int]:
-        """How many jobs of each owner somebody holds."""
+    def survey(self, holder: str, target_keys: Sequence[str], *, window_seconds: float) -> Survey:
+        """All that a dispatcher chooses by; use is counted over the last `window_seconds`."""
         ...
 
     def end_overdue(self) -> int:

@@ -30,10 +30,10 @@ def all_succeeded(service: World, jobs: list[Submitted]) -> bool:
 def test_sigterm_hands_over_without_losing_an_attempt(postgres_url: str, tmp_path: Path) -> None:
     with world(postgres_url, tmp_path, Settings(seconds=0.1, lease_seconds=60.0)) as service:
         jobs = [submit(service.store, next(service.sizes), trials=60) for _ in range(4)]
-        until(lambda: len(service.runs()) > 20)
+        until(lambda: len(service.runs()) > 20 and len(set(holders(service).values())) == 2)
         leaving = service.process("dispatcher0")
         theirs = {j for j, h in holders(service).items() if f"-{leaving.pid}-" in h}
-        assert theirs
+        assert theirs, "a dispatcher with nothing to do gets jobs of one with many"
         end(leaving, signal.SIGTERM)
         until(
             lambda: (

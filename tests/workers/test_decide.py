@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from autosched_workers.decide import decide
 from autosched_workers.messages import (
@@ -34,10 +34,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from autosched.jobs.queue import Claim, Renewal, Waiting
+from autosched.jobs.queue import Claim, Renewal, Survey, Waiting
 from tests.workers.claims import claim, waiting
 
 OPTIONS = Options(slots=2, lease_seconds=10.0, quantum_seconds=5.0, grace_seconds=2.0)
+
+
+TWO_DEVICES = (DeviceLeased("h/d"), DeviceLeased("h/e"))
 
 
 def play(events: Sequence[Event], options: Options = OPTIONS) -> tuple[State, list[Command]]:
@@ -49,6 +52,15 @@ def play(events: Sequence[Event], options: Options = OPTIONS) -> tuple[State, li
     return state, said
 
 
+def seen(
+    *queue: Waiting,
+    use: Mapping[str, float] | None = None,
+    holding: Mapping[str, int] | None = None,
+    hungry: int = 0,
+) -> QueueSeen:
+    return QueueSeen(Survey(queue, use or {}, holding or {}, hungry))
+
+
 def all_kept(*jobs: str, at: float = 0.0) -> Renewed:
     return Renewed(at, Renewal(frozenset(jobs), frozenset({"h/d"}), frozenset()))
 
@@ -57,7 +69,7 @@ def test_a_job_is_claimed_started_and_ended() -> None:
     _, said = play(
         [
             DeviceLeased("h/d"),
-            QueueSeen((waiting("a"),), {}),
+            seen(waiting("a")),
             Claimed(claim("a")),
             DeviceAsked("a"),
             Tick(3.0),
@@ -76,33 +88,52 @@ def test_a_job_is_claimed_started_and_ended() -> None:
 
 
 def test_without_a_device_nothing_is_claimed() -> None:
-    _, said = play([QueueSeen((waiting("a"),), {})])
+    _, said = play([seen(waiting("a"))])
     assert said == []
 
 
 def test_owners_share_the_slots() -> None:
     queue = (waiting("a1"), waiting("a2"), waiting("b1", "bob"), waiting("c1", "cat"))
-    _, said = play([DeviceLeased("h/d"), QueueSeen(queue, {"bob": 5.0})])
+    _, said = play([*TWO_DEVICES, seen(*queue, use={"bob": 5.0})])
     assert said == [ClaimJob("a1"), ClaimJob("c1")], "bob has had his, ann and cat nothing"
 
 
 def test_owners_whose_jobs_others_hold_wait() -> None:
     queue = (waiting("a2"), waiting("b1", "bob"), waiting("c1", "cat"))
-    _, said = play([DeviceLeased("h/d"), QueueSeen(queue, {"cat": 9.0}, {"ann": 1})])
+    _, said = play([*TWO_DEVICES, seen(*queue, use={"cat": 9.0}, holding={"ann": 1})])
     assert said == [ClaimJob("b1"), ClaimJob("c1")]
 
 
 def test_a_higher_priority_comes_first_whoever_asks() -> None:
     queue = (waiting("a"), waiting("b", "bob"), waiting("z", "bob", priority=1))
-    _, said = play([DeviceLeased("h/d"), QueueSeen(queue, {"bob": 99.0})])
+    _, said = play([*TWO_DEVICES, seen(*queue, use={"bob": 99.0})])
     assert said == [ClaimJob("z"), ClaimJob("a")]
+
+
+def test_beyond_its_devices_a_dispatcher_claims_one_at_a_time_and_none_while_others_have_none() -> (
+    None
+):
+    queue = (waiting("b", "bob"), waiting("c", "cat"))
+    state, _ = play([DeviceLeased("h/d"), Claimed(claim("a"))], Options(slots=4))
+    assert decide(state, seen(*queue))[1] == [ClaimJob("b")]
+    assert decide(state, seen(*queue, hungry=1))[1] == []
+
+
+def test_a_job_that_waits_for_a_device_goes_to_who_has_one() -> None:
+    state, _ = play(
+        [DeviceLeased("h/d"), Claimed(claim("a")), DeviceAsked("a"), Claimed(claim("b", "bob"))]
+    )
+    assert decide(state, seen(waiting("c"), hungry=1))[1] == [], "there is one for them"
+    state, said = decide(state, seen(hungry=1))
+    assert said == [StopProcess("b", "yield")]
+    assert decide(state, seen(hungry=2))[1] == [], "one at a time"
 
 
 def test_the_device_goes_to_who_has_used_it_least() -> None:
     state, _ = play(
         [
             DeviceLeased("h/d"),
-            QueueSeen((), {"ann": 9.0, "bob": 1.0}),
+            seen(use={"ann": 9.0, "bob": 1.0}),
             Claimed(claim("a")),
             Claimed(claim("b", "bob")),
         ]
@@ -129,14 +160,14 @@ def test_a_job_yields_to_an_owner_who_has_had_less() -> None:
     ]
     use = {"ann": 30.0, "bob": 28.0}
     state, _ = play(full)
-    _, early = decide(state, QueueSeen((waiting("c", "cat"),), use))
+    _, early = decide(state, seen(waiting("c", "cat"), use=use))
     assert early == [], "not before its quantum is over"
     state, _ = play([*full, Tick(6.0), all_kept("a", "b", at=6.0)])
-    state, said = decide(state, QueueSeen((waiting("c", "cat"),), use))
+    state, said = decide(state, seen(waiting("c", "cat"), use=use))
     assert said == [StopProcess("a", "yield")]
-    _, again = decide(state, QueueSeen((waiting("c", "cat"),), use))
+    _, again = decide(state, seen(waiting("c", "cat"), use=use))
     assert again == [], "one at a time"
-    _, own = decide(state, QueueSeen((waiting("b2", "bob"),), use))
+    _, own = decide(state, seen(waiting("b2", "bob"), use=use))
     assert own == [], "bob has a job here"
 
 
@@ -260,12 +291,10 @@ class History(RuleBasedStateMachine):
                 self.is_finished = True
                 assert not self.processes
 
-    @rule(owner=st.sampled_from("xyz"), priority=st.integers(0, 1))
-    def see_a_queue(self, owner: str, priority: int) -> None:
-        queue = tuple(
-            Waiting(f"j{self.claims + i}", o, priority) for i, o in enumerate([owner, "x"])
-        )
-        self.happen(QueueSeen(queue, {"x": self.now}))
+    @rule(owners=st.text("xyz", max_size=3), priority=st.integers(0, 1), hungry=st.integers(0, 1))
+    def see_a_queue(self, owners: str, priority: int, hungry: int) -> None:
+        queue = [Waiting(f"j{self.claims + i}", o, priority) for i, o in enumerate(owners)]
+        self.happen(seen(*queue, use={"x": self.now}, hungry=hungry))
 
     @precondition(lambda self: self.wanted)
     @rule(cancelled=st.booleans(), owner=st.sampled_from("xyz"))

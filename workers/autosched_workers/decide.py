@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from autosched.jobs.fair import first
-from autosched.jobs.queue import Waiting
+from autosched.jobs.queue import Survey, Waiting
 from autosched_workers.messages import (
     Claimed,
     ClaimJob,
@@ -85,25 +85,35 @@ def _device_leased(state: State, event: DeviceLeased) -> Decision:
 
 
 def _queue_seen(state: State, event: QueueSeen) -> Decision:
-    state = replace(state, use=dict(event.use))
+    survey = event.survey
+    state = replace(state, use=dict(survey.use))
     if state.is_stopping or state.is_lapsing or not state.devices:
         return state, []
-    free = state.options.slots - len(state.held)
-    if free > 0:
-        return state, [ClaimJob(w.job_id) for w in _chosen(event, free)]
-    richest = _yielding(state, event.waiting)
-    return (state, []) if richest is None else _stop(state, [richest.job_id], "yield")
+    chosen = _chosen(survey, _room(state, survey))
+    if chosen:
+        return state, [ClaimJob(w.job_id) for w in chosen]
+    given = _surplus(state, survey) or _yielding(state, survey)
+    return (state, []) if given is None else _stop(state, [given.job_id], "yield")
 
 
-def _chosen(seen: QueueSeen, n: int) -> list[Waiting]:
+def _room(state: State, survey: Survey) -> int:
+    """How many jobs to claim now: no more than devices while other dispatchers have none, and one at a time beyond, so
+    that those who come at once share."""
+    idle = len(state.devices) - len(state.held)
+    if idle > 0 or survey.hungry:
+        return max(0, min(idle, state.options.slots))
+    return min(1, state.options.slots - len(state.held))
+
+
+def _chosen(survey: Survey, n: int) -> list[Waiting]:
     """The next `n` to claim: of the highest priority, then of owners of whom the fewest jobs are held, then by use."""
-    count = Counter(seen.holding)
-    left, chosen = list(seen.waiting), list[Waiting]()
+    count = Counter(survey.holding)
+    left, chosen = list(survey.waiting), list[Waiting]()
     while left and len(chosen) < n:
         most = max(w.priority for w in left)
         fewest = min(count[w.owner] for w in left if w.priority == most)
         rivals = [w for w in left if w.priority == most and count[w.owner] == fewest]
-        best = first(rivals, seen.use)
+        best = first(rivals, survey.use)
         assert best is not None
         chosen.append(best)
         left.remove(best)
@@ -111,14 +121,26 @@ def _chosen(seen: QueueSeen, n: int) -> list[Waiting]:
     return chosen
 
 
-def _yielding(state: State, waiting: Sequence[Waiting]) -> Held | None:
+def _surplus(state: State, survey: Survey) -> Held | None:
+    """A job that waits for a device here while another dispatcher has a device and no job: the last one claimed. One
+    at a time."""
+    if not survey.hungry or survey.waiting or any(h.stop for h in state.held.values()):
+        return None
+    if len(state.held) <= len(state.devices):
+        return None
+    spare = [h for h in state.held.values() if h.device is None]
+    return max(spare, key=lambda h: (h.since, h.job_id), default=None)
+
+
+def _yielding(state: State, survey: Survey) -> Held | None:
     """The held job that makes room: its owner has had a quantum more than one who waits and holds nothing here, or
     who asks with a higher priority. One at a time."""
-    if any(h.stop for h in state.held.values()):
+    is_full = len(state.held) >= state.options.slots
+    if not is_full or any(h.stop for h in state.held.values()):
         return None
     ours = {h.owner for h in state.held.values()}
-    next_up = first([w for w in waiting if w.owner not in ours], state.use)
-    higher = first(waiting, {})
+    next_up = first([w for w in survey.waiting if w.owner not in ours], state.use)
+    higher = first(survey.waiting, {})
     quantum = state.options.quantum_seconds
     candidates = [h for h in state.held.values() if state.now - h.since >= quantum]
     if not candidates:

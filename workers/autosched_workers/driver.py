@@ -149,11 +149,13 @@ class Dispatcher:
         """At the queue, unless there is nothing we could do about it."""
         if not self._state.devices or self._state.is_stopping:
             return
-        waiting = self._asked(lambda: self._store.waiting(self._targets))
-        if waiting:
-            use = self._asked(lambda: self._store.owner_seconds(window_seconds=WINDOW_SECONDS))
-            holding = self._asked(self._store.owners_holding)
-            self._handle(QueueSeen(tuple(waiting), use or {}, holding or {}))
+        survey = self._asked(
+            lambda: self._store.survey(
+                self._post.holder, self._targets, window_seconds=WINDOW_SECONDS
+            )
+        )
+        if survey is not None:
+            self._handle(QueueSeen(survey))
 
     def _lease_devices(self) -> None:
         if self._state.is_stopping or self._state.is_lapsing:

@@ -5,11 +5,10 @@ Times are seconds of the dispatcher's monotonic clock.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
-from autosched.jobs.queue import Claim, Renewal, Waiting
+from autosched.jobs.queue import Claim, Renewal, Survey
 from autosched.jobs.record import EndReason
 from autosched.records.store import JobState
 
@@ -50,11 +49,7 @@ class DeviceLeased:
 
 @dataclass(frozen=True)
 class QueueSeen:
-    """Jobs that could be claimed, what each owner has used, and how many jobs of each are held by anybody."""
-
-    waiting: tuple[Waiting, ...]
-    use: Mapping[str, float]
-    holding: Mapping[str, int] = field(default_factory=dict)
+    survey: Survey
 
 
 @dataclass(frozen=True)
