@@ -77,9 +77,9 @@ def run(url: str, folder: Path, settings: Settings, **wanted: Any) -> dict[str, 
 
 
 def test_owners_share_two_dispatchers(postgres_url: str, tmp_path: Path) -> None:
-    settings = Settings(seconds=0.05, slots=2)
-    found = run(postgres_url, tmp_path, settings, owners=4, jobs=2, trials=48, seconds=120.0)
-    check_shares(found, within=0.34)
+    settings = Settings(seconds=0.1, quantum_seconds=2.0)
+    found = run(postgres_url, tmp_path, settings, owners=4, jobs=2, trials=32, seconds=120.0)
+    check_shares(found, within=0.4)
 
 
 @pytest.mark.campaign

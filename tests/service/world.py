@@ -43,6 +43,7 @@ class Settings:
     seconds: float = 0.2
     lease_seconds: float = 3.0
     slots: int = 4
+    quantum_seconds: float = 30.0
     extra: Mapping[str, list[str]] = field(default_factory=dict)
 
 
@@ -120,6 +121,7 @@ def world(url: str, folder: Path, settings: Settings = Settings()) -> Iterator[W
         f"dispatcher{i}": [
             *(sys.executable, "-m", "autosched_workers", "--slots", str(settings.slots)),
             *("--lease-seconds", str(settings.lease_seconds)),
+            *("--quantum-seconds", str(settings.quantum_seconds)),
             *("--simulate", str(settings.seconds), "--devices", f"device{i}"),
             *("--journal", str(journal)),
         ]

@@ -21,6 +21,12 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--slots", type=int, default=Options.slots, help="jobs held at once")
     parser.add_argument("--lease-seconds", type=float, default=Options.lease_seconds)
+    parser.add_argument(
+        "--quantum-seconds",
+        type=float,
+        default=Options.quantum_seconds,
+        help="how long a job is held before it yields to an owner who has had less",
+    )
     parser.add_argument("--compiler", default=None)
     parser.add_argument("--journal", type=Path, default=None, help="log what the runner runs")
     parser.add_argument(
@@ -33,7 +39,7 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     if given.db is None:
         parser.error("--db is needed, or AUTOSCHED_DB")
-    options = Options(slots=given.slots, lease_seconds=given.lease_seconds)
+    options = Options(given.slots, given.lease_seconds, given.quantum_seconds)
     lab: Lab = LocalLab(given.compiler, given.journal)
     if given.simulate is not None:
         lab = SimulatedLab(given.simulate, tuple(given.devices.split(",")), given.journal)
