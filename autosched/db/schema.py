@@ -61,6 +61,7 @@ _MEASURED_ONCE = text(
 _UNFINISHED = text("ended_at is null")
 _QUEUED = text("owner is not null and ended_at is null")
 _SUBMITTED = text("owner is not null")
+_REUSING = text("reused_id is not null")
 _KEYED = text("idempotency_key is not null")
 IS_HISTORY = text("outcome is not null and outcome <> 'pruned' and reused_id is null")
 """Trials that a search starts from. A query takes the condition as it stands, so that their indexes serve it."""
@@ -213,6 +214,7 @@ class TrialRow(Table):
             unique=True,
         ),
         Index(None, "task_id", "outcome"),
+        _where("ix_trials_reused_id", "reused_id", where=_REUSING),
         _where(
             "ix_trials_history_of_workload", "workload_key", "target_key", "id", where=IS_HISTORY
         ),
@@ -237,7 +239,7 @@ class TrialRow(Table):
     features_schema: Mapped[str] = mapped_column(Key)
     outcome: Mapped[str | None] = mapped_column(Word)
     median_seconds: Mapped[float | None] = mapped_column(Double)
-    reused_id: Mapped[int | None] = mapped_column(ForeignKey("trials.id"), index=True)
+    reused_id: Mapped[int | None] = mapped_column(ForeignKey("trials.id"))
     proposed_at: Mapped[datetime] = mapped_column(UtcDateTime)
     closed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from sqlalchemy import Connection, bindparam, insert, or_, select, update
+from sqlalchemy import Connection, bindparam, insert, select, union, update
 
 from autosched.db.rows import (
     RUN_COLUMNS,
@@ -53,6 +53,13 @@ _TO_CLOSE: Query = (
     .where(TrialRow.task_id == bindparam("task"), TrialRow.number == bindparam("wanted"))
     .with_for_update()
 )
+_OF_TASK: Query = select(TrialRow.number, TrialRow.candidate_key).where(
+    TrialRow.task_id == bindparam("task")
+)
+_TAKEN: Query = union(  # not `or`, for which SQLite reads the whole task
+    _OF_TASK.where(TrialRow.number.in_(bindparam("numbers", expanding=True))),
+    _OF_TASK.where(TrialRow.candidate_key.in_(bindparam("candidates", expanding=True))),
+)
 _TWINS: Query = (
     select(TrialRow.candidate_key, TrialRow.id, TrialRow.outcome, TrialRow.median_seconds)
     .where(
@@ -97,9 +104,8 @@ def propose(connection: Connection, task_id: str, trials: Sequence[Trial]) -> tu
     setting = setting_of(connection, task_id)
     numbers = [t.number for t in trials]
     keys = [t.candidate.key for t in trials]
-    near = or_(TrialRow.number.in_(numbers), TrialRow.candidate_key.in_(keys))
-    there = select(TrialRow.number, TrialRow.candidate_key).where(TrialRow.task_id == task_id, near)
-    taken = dict(connection.execute(there).all())
+    wanted = {"task": task_id, "numbers": numbers, "candidates": keys}
+    taken = dict(connection.execute(_TAKEN, wanted).all())
     fresh = fresh_trials(task_id, trials, taken)
     twins = find_twins(connection, setting, [t.candidate.key for t in fresh])
     now = datetime.now(UTC)

@@ -45,6 +45,8 @@ def downgrade() -> None:
     op.drop_index("ix_trials_history_of_target", "trials")
     op.drop_index("ix_trials_history_of_workload", "trials")
     op.drop_index("ix_trials_task_id_outcome", "trials")
+    op.drop_index("ix_trials_reused_id", "trials")
+    op.create_index("ix_trials_reused_id", "trials", ["reused_id"])
     op.create_index("ix_trials_target_key_id", "trials", ["target_key", "id"])
     op.create_index("ix_trials_workload_key_id", "trials", ["workload_key", "id"])
     op.drop_index("ix_best_measurement_id", "best")
@@ -160,6 +162,8 @@ def log2_size(text: str) -> float:
 def index_trials() -> None:
     op.drop_index("ix_trials_target_key_id", "trials")
     op.drop_index("ix_trials_workload_key_id", "trials")
+    op.drop_index("ix_trials_reused_id", "trials")
+    create_partial_index("ix_trials_reused_id", "trials", ["reused_id"], "reused_id is not null")
     op.create_index("ix_trials_task_id_outcome", "trials", ["task_id", "outcome"])
     where = "outcome is not null and outcome <> 'pruned' and reused_id is null"
     create_partial_index(

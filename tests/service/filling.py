@@ -93,8 +93,9 @@ def fill(store: SqlTuningStore, *, trials: int, workloads: int) -> Filled:
         with write(store.engine) as connection:
             connection.execute(text("set local maintenance_work_mem = '512MB'"))
             connection.exec_driver_sql(statement)
-    with write(store.engine) as connection:
-        connection.execute(text("analyze"))
+    if store.engine.dialect.name == "postgresql":  # which does it by itself, and SQLite never does
+        with write(store.engine) as connection:
+            connection.execute(text("analyze"))
     return Filled(tuple(jobs), tuple(tasks), tuple(keys))
 
 
