@@ -272,6 +272,26 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqlTuningStore]:
     store.close_connections()
 
 
+SINCE_VERSION_1 = {
+    "job": ["owner", "priority", "labels", "seconds", "policy", "started_at", "spent_seconds"],
+    "task": ["reference", "operations", "bound_seconds", "standing"],
+}
+
+
+def test_file_of_version_1_is_read(exported: str, tmp_path: Path) -> None:
+    lines = [json.loads(line) for line in exported.splitlines()]
+    edit("header", autosched_export=1, schema_version="0001")(lines)
+    for line in lines:
+        for name in SINCE_VERSION_1.get(str(line["kind"]), []):
+            del line[name]
+    path = tmp_path / "file.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    store = connect(str(tmp_path / "fresh.db"))
+    assert import_file(store, path)["best"] > 0
+    assert store.best(task_spec().workload_key)
+    store.close_connections()
+
+
 @pytest.mark.parametrize(("damage", "named"), DAMAGE)
 def test_damage_is_named_and_nothing_stored(
     exported: str,
