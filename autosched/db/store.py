@@ -158,7 +158,7 @@ class SqlTuningStore(QueueCalls, LeaseCalls, RegistryCalls):
         return in_read(self.engine, lambda c: winners.load_bests(c, workload_keys))
 
     def family_best(
-        self, family_key: str, *, log2_size: float = 0.0, limit: int = 200
+        self, family_key: str, *, log2_size: float = 0.0, limit: int = 100
     ) -> tuple[Relative, ...]:
         return in_read(
             self.engine, lambda c: winners.load_family_best(c, family_key, log2_size, limit)

@@ -136,24 +136,35 @@ def load_bests(
     return {key: tuple(winners) for key, winners in found.items()}
 
 
+_SIZES: Query = (
+    select(BestRow.trial_id, BestRow.log2_size, BestRow.workload_key)
+    .where(BestRow.family_key == bindparam("family"))
+    .limit(bindparam("most"))
+)
+_LARGER: Query = _SIZES.where(BestRow.log2_size >= bindparam("size")).order_by(
+    BestRow.log2_size, BestRow.workload_key
+)
+_SMALLER: Query = _SIZES.where(BestRow.log2_size < bindparam("size")).order_by(
+    BestRow.log2_size.desc(), BestRow.workload_key.desc()
+)
+_RELATIVES: Query = (
+    select_best()
+    .add_columns(WorkloadRow.text, BestRow.trial_id)
+    .join(WorkloadRow, WorkloadRow.key == BestRow.workload_key)
+    .where(BestRow.trial_id.in_(bindparam("trials", expanding=True)))
+)
+
+
 def load_family_best(
     connection: Connection, family_key: str, size: float, limit: int
 ) -> tuple[Relative, ...]:
-    """Nearest in size first: read along the index on either side, until there are enough."""
-    wanted = (
-        select_best()
-        .add_columns(WorkloadRow.text, BestRow.log2_size)
-        .join(WorkloadRow, WorkloadRow.key == BestRow.workload_key)
-        .where(BestRow.family_key == family_key)
-        .limit(limit)
-        .order_by(None)
-    )
-    larger = wanted.where(BestRow.log2_size >= size).order_by(
-        BestRow.log2_size, BestRow.workload_key
-    )
-    smaller = wanted.where(BestRow.log2_size < size).order_by(
-        BestRow.log2_size.desc(), BestRow.workload_key
-    )
-    rows = [row for side in (larger, smaller) for row in connection.execute(side)]
-    rows.sort(key=lambda row: (abs(row.log2_size - size), row.workload_key))
-    return tuple(Relative(best_of(row), row.text) for row in rows[:limit])
+    """Nearest in size first: an index is read on either side until there are enough, then the winners found."""
+    wanted = {"family": family_key, "size": size, "most": limit}
+    sizes = [row for side in (_LARGER, _SMALLER) for row in connection.execute(side, wanted)]
+    sizes.sort(key=lambda row: (abs(row.log2_size - size), row.workload_key))
+    nearest = [row.trial_id for row in sizes[:limit]]
+    found: dict[int, Relative] = {}
+    for part in chunks(nearest):
+        for row in connection.execute(_RELATIVES, {"trials": list(part)}):
+            found[row.trial_id] = Relative(best_of(row), row.text)
+    return tuple(found[row] for row in nearest if row in found)

@@ -45,7 +45,7 @@ class Catalog(Protocol):
         ...
 
     def family_best(
-        self, family_key: str, *, log2_size: float = 0.0, limit: int = 200
+        self, family_key: str, *, log2_size: float = 0.0, limit: int = 100
     ) -> tuple[Relative, ...]:
         """Confirmed winners of the workloads that differ in extents alone, at most `limit`: those nearest in size, by
         `family.log2_size`, first."""

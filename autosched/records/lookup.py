@@ -42,7 +42,7 @@ Replay = Callable[[BestRecord], str | None]
 """The digest of the text that a winner's candidate gives with this version; None if it gives none any more."""
 
 
-NEAR_SHAPES = 200
+NEAR_SHAPES = 100
 """Winners of other shapes that a lookup compares."""
 
 

@@ -228,7 +228,7 @@ class MemoryStore:
             )
 
     def family_best(
-        self, family_key: str, *, log2_size: float = 0.0, limit: int = 200
+        self, family_key: str, *, log2_size: float = 0.0, limit: int = 100
     ) -> tuple[Relative, ...]:
         with self._lock:
             found = [

@@ -9,8 +9,8 @@ It commits durably, has settings for its size, and keeps 2 GB of disk a million 
 from __future__ import annotations
 
 import argparse
+import signal
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,12 +51,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Serve a large database until interrupted.")
     parser.add_argument("--trials", type=int, default=10_000_000)
     trials = parser.parse_args().trials
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     start = time.monotonic()
     with large_server() as server:
         url, _ = fill_new(server, trials)
         print(f"{trials} trials in {time.monotonic() - start:.0f} s", flush=True)
         print(url, flush=True)
-        threading.Event().wait()
+        signal.sigwait({signal.SIGINT, signal.SIGTERM})
 
 
 if __name__ == "__main__":
