@@ -58,6 +58,7 @@ FAILURES: Mapping[str, Callable[[World, Cluster, random.Random], None]] = {
     "builder killed": kill_builder,
     "database restarted": restart_postgres,
     "dispatcher stood still": stop_dispatcher,
+    "API killed": kill_api,
 }
 
 

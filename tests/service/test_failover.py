@@ -13,7 +13,7 @@ from autosched.testing.postgres import Cluster
 from autosched.testing.waiting import until
 from tests.service.accounting import check_accounts, closed
 from tests.service.failures import FAILURES
-from tests.service.world import Settings, World, world
+from tests.service.world import Settings, World, free_port, world
 
 
 def goes_on(world: World, *, seconds: float = 60.0) -> None:
@@ -45,7 +45,7 @@ def _strays() -> list[int]:
 
 def test_every_failure_once(postgres: Cluster, postgres_url: str, tmp_path: Path) -> None:
     rng = random.Random(1)
-    with world(postgres_url, tmp_path, Settings(seconds=0.05)) as service:
+    with world(postgres_url, tmp_path, Settings(seconds=0.05, port=free_port())) as service:
         for kills, name in enumerate(FAILURES, 1):
             before = closed(service.rows())
             break_once(service, postgres, name, rng)
@@ -55,7 +55,8 @@ def test_every_failure_once(postgres: Cluster, postgres_url: str, tmp_path: Path
 @pytest.mark.campaign
 def test_fifty_failures(postgres: Cluster, postgres_url: str, tmp_path: Path) -> None:
     rng = random.Random(2)
-    with world(postgres_url, tmp_path, Settings(seconds=0.2, lease_seconds=15.0)) as service:
+    settings = Settings(seconds=0.2, lease_seconds=15.0, port=free_port())
+    with world(postgres_url, tmp_path, settings) as service:
         for kills in range(1, 51):
             name = rng.choice(sorted(FAILURES))
             before = closed(service.rows())

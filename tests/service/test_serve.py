@@ -16,16 +16,10 @@ import pytest
 
 from autosched.client import Client
 from autosched.testing.waiting import until
-from tests.service.world import ROOT
+from tests.service.world import ROOT, free_port
 
 PATH = os.pathsep.join(str(ROOT / p) for p in ("", "api", "workers"))
 ENVIRONMENT = {**os.environ, "PYTHONPATH": PATH}
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 @contextmanager

@@ -3,23 +3,27 @@ journal in which the devices note what they ran."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 from sqlalchemy import text
 
+from autosched.client import Client
 from autosched.db.store import SqlTuningStore, connect
 from autosched.entry.supervise import Patience, Supervisor
+from autosched.graph.importers.json import import_json
 from autosched.measure.journal import read_lines
 from autosched.testing.waiting import until
-from tests.service.submissions import submit
+from tests.service.submissions import matmul_graph, submit
 
 ROOT = Path(__file__).resolve().parents[2]
 NEVER_GIVE_UP = Patience(0.1, 0.5, 20.0, early_ends=1_000_000, grace_seconds=10.0)
@@ -36,15 +40,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Settings:
-    """`seconds`: a run. `lease_seconds`: the shorter, the sooner a death is noticed. `extra`: commands beside the
-    dispatchers, by name."""
+    """`seconds`: a run. `lease_seconds`: the shorter, the sooner a death is noticed. `port`: where an API listens, by
+    which jobs are submitted then."""
 
     dispatchers: int = 2
     seconds: float = 0.2
     lease_seconds: float = 3.0
     slots: int = 4
     quantum_seconds: float = 30.0
-    extra: Mapping[str, list[str]] = field(default_factory=dict)
+    port: int | None = None
 
 
 @dataclass(eq=False)
@@ -79,7 +83,15 @@ class World:
     def feed(self, *, jobs: int = 4, trials: int = 40) -> None:
         """Keeps so many jobs under way."""
         for _ in range(jobs - sum(self.store.queue_depth().values())):
-            submit(self.store, next(self.sizes), trials=trials)
+            self._submit(next(self.sizes), trials)
+
+    def _submit(self, size: int, trials: int) -> None:
+        if self.settings.port is None:
+            submit(self.store, size, trials=trials)
+            return
+        graph = import_json(json.dumps(matmul_graph(size)))
+        with Client(f"http://127.0.0.1:{self.settings.port}") as client:
+            client.submit(graph, trials=trials, policy="random")
 
     def rows(self) -> dict[str, Row]:
         """Every trial of submitted jobs, by id."""
@@ -127,12 +139,12 @@ def world(url: str, folder: Path, settings: Settings = Settings()) -> Iterator[W
         ]
         for i in range(settings.dispatchers)
     }
+    if settings.port is not None:
+        commands["API"] = [sys.executable, "-m", "autosched_api", "--port", str(settings.port)]
     path = os.pathsep.join(str(ROOT / p) for p in ("", "api", "workers"))
     environment = {**os.environ, "AUTOSCHED_DB": url, "PYTHONPATH": path}
     store = connect(url)
-    supervisor = Supervisor(
-        {**commands, **settings.extra}, environment, lambda words: None, NEVER_GIVE_UP
-    )
+    supervisor = Supervisor(commands, environment, lambda words: None, NEVER_GIVE_UP)
     thread = threading.Thread(target=supervisor.run)
     thread.start()
     try:
@@ -149,3 +161,9 @@ def end(process: psutil.Process, number: signal.Signals = signal.SIGKILL) -> Non
         process.send_signal(number)
     except psutil.NoSuchProcess:
         return
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
