@@ -21,7 +21,7 @@ from autosched.testing.waiting import until
 from tests.api.process import ROOT, Process, running
 
 CONFIGURATION = Path(__file__).with_name("schemathesis.toml")
-PHASES = "examples,coverage,fuzzing,stateful"
+ALL_PHASES = "examples,coverage,fuzzing,stateful"
 BOUNDED = ("--event-stream-seconds", "0.2", "--owner-jobs", "1000000", "--import-seconds", "20")
 
 
@@ -47,12 +47,12 @@ def service(folder: Path, *arguments: str) -> Iterator[tuple[Process, str]]:
             dispatcher.wait(30)
 
 
-def hold(process: Process, *arguments: str, seconds: float) -> None:
+def hold(process: Process, *arguments: str, phases: str = ALL_PHASES, seconds: float) -> None:
     """Runs schemathesis, which fails the test with what it found."""
     program = Path(sys.executable).with_name("schemathesis")
     command = [
         *(str(program), "--config-file", str(CONFIGURATION), "run"),
-        *(f"{process.url}/v1/openapi.json", "--phases", PHASES, "--checks", "all"),
+        *(f"{process.url}/v1/openapi.json", "--phases", phases, "--checks", "all"),
         *("--request-timeout", "30", "--workers", "2", *arguments),
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
@@ -63,13 +63,15 @@ def hold(process: Process, *arguments: str, seconds: float) -> None:
 
 def test_loopback_keeps_its_word(tmp_path: Path) -> None:
     with service(tmp_path) as (process, _):
-        hold(process, "--max-examples", "1", "--seed", "1", seconds=120)
+        few = ("--max-examples", "1", "--seed", "1")
+        hold(process, *few, phases="examples,fuzzing,stateful", seconds=240)
 
 
 def test_a_service_with_tokens_keeps_its_word(tmp_path: Path) -> None:
     with service(tmp_path, "--require-tokens", "true") as (process, token):
         header = ("--header", f"Authorization: Bearer {token}")
-        hold(process, *header, "--max-examples", "1", "--seed", "2", seconds=120)
+        few = ("--max-examples", "1", "--seed", "2")
+        hold(process, *header, *few, phases="examples,coverage,stateful", seconds=240)
 
 
 @pytest.mark.campaign
