@@ -32,9 +32,13 @@ def matmul_graph(size: int) -> dict[str, Any]:
     }
 
 
+def matmul_document(size: int) -> str:
+    return json.dumps(matmul_graph(size))
+
+
 @cache
 def matmul_work(size: int) -> Work:
-    return work_of(import_json(json.dumps(matmul_graph(size))))
+    return work_of(import_json(matmul_document(size)))
 
 
 def submit(

@@ -3,7 +3,6 @@ journal in which the devices note what they ran."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -23,7 +22,7 @@ from autosched.entry.supervise import Patience, Supervisor
 from autosched.graph.importers.json import import_json
 from autosched.measure.journal import read_lines
 from autosched.testing.waiting import until
-from tests.service.submissions import matmul_graph, submit
+from tests.service.submissions import matmul_document, submit
 
 ROOT = Path(__file__).resolve().parents[2]
 NEVER_GIVE_UP = Patience(0.1, 0.5, 20.0, early_ends=1_000_000, grace_seconds=10.0)
@@ -89,7 +88,7 @@ class World:
         if self.settings.port is None:
             submit(self.store, size, trials=trials)
             return
-        graph = import_json(json.dumps(matmul_graph(size)))
+        graph = import_json(matmul_document(size))
         with Client(f"http://127.0.0.1:{self.settings.port}") as client:
             client.submit(graph, trials=trials, policy="random")
 
