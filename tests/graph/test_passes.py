@@ -152,6 +152,11 @@ CASES: dict[str, tuple[Graph, list[str]]] = {
 }
 
 
+def plain(rewrite: Any) -> Any:
+    """The pass without its limits."""
+    return getattr(rewrite, "func", rewrite)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_the_passes_simplify_and_keep_the_meaning(name: str) -> None:
     before, expected = CASES[name]
@@ -161,14 +166,14 @@ def test_the_passes_simplify_and_keep_the_meaning(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("rewrite", PASSES[1:], ids=lambda p: p.__name__)
+@pytest.mark.parametrize("rewrite", PASSES[1:], ids=lambda p: plain(p).__name__)
 def test_each_pass_alone_keeps_the_meaning(name: str, rewrite: Any) -> None:
     before, _ = CASES[name]
     same(before, rewrite(before))
 
 
 def test_pass_table_has_every_pass() -> None:
-    assert set(PASSES) == {
+    assert {plain(p) for p in PASSES} == {
         remove_dead_code,
         remove_identities,
         fold_constants,
