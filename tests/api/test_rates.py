@@ -45,7 +45,7 @@ def large_url(request: pytest.FixtureRequest) -> Iterator[str]:
 def served(url: str, folder: Path, *arguments: str) -> Iterator[tuple[Process, str, list[str]]]:
     """The API, a token for it and the keys of workloads."""
     token_id, text = new_secret()
-    with open_store(url, connections=2) as store:
+    with open_store(url) as store:
         store.add_token(Token(token_id, "load", frozenset({"read"}), digest_of(text)))
         keys = list(load_filled(store).workload_keys)
     with running(url, folder, "--require-tokens", "true", *arguments) as process:
