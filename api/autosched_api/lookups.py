@@ -21,7 +21,7 @@ from autosched_api.cache import FreshCache
 from autosched_api.threads import StoreThreads
 
 BATCH = 100
-READERS = 2
+READERS = 1
 """Batches at a time: a slow one must not hold up all others."""
 
 KEPT_TARGETS = 1_000

@@ -27,6 +27,9 @@ from autosched_api.threads import StoreThreads
 
 Result = TypeVar("Result")
 
+FRESH_SECONDS = 1.0
+"""How old a token, a worker or a target may be; revoking one takes effect within that."""
+
 TOKENS_KEPT = 10_000
 TARGETS_KEPT = 1_000
 
@@ -106,8 +109,8 @@ def make_service(settings: Settings, store: Store, log: Log) -> Service:
         importer=ImportPool(settings, log),
         metrics=Metrics(),
         log=log,
-        tokens=FreshCache(seconds, TOKENS_KEPT),
-        workers=FreshCache(seconds, 1),
-        targets=FreshCache(seconds, TARGETS_KEPT),
+        tokens=FreshCache(FRESH_SECONDS, TOKENS_KEPT),
+        workers=FreshCache(FRESH_SECONDS, 1),
+        targets=FreshCache(FRESH_SECONDS, TARGETS_KEPT),
         lookups=Lookups(store, threads, FreshCache(seconds, entries)),
     )

@@ -49,7 +49,9 @@ class Settings(BaseSettings):
 
     store_threads: Positive = 8
     store_waiting: Positive = 1_000
-    cache_seconds: Annotated[float, Field(ge=0, le=1)] = 1.0
+    cache_seconds: Annotated[float, Field(ge=0, le=1)] = Field(
+        1.0, description="how old a winner may be; 0 reads each anew"
+    )
     cache_entries: Positive = 50_000
     event_poll_seconds: Duration = 0.4
     event_comment_seconds: Duration = 15.0

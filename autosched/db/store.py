@@ -18,6 +18,7 @@ from autosched.db import trials as trial_rows
 from autosched.db.calls import LeaseCalls, QueueCalls, RegistryCalls
 from autosched.db.engine import CONNECTIONS, in_read, in_write, open_engine, ping
 from autosched.db.location import database_url, require_file
+from autosched.db.steady import SteadyReader
 from autosched.db.upgrade import upgrade_engine
 from autosched.jobs.record import EndReason
 from autosched.records.record import Measurement, Trial
@@ -81,8 +82,10 @@ class SqlTuningStore(QueueCalls, LeaseCalls, RegistryCalls):
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self._steady = SteadyReader(engine)
 
     def close_connections(self) -> None:
+        self._steady.close()
         self.engine.dispose()
 
     def ping(self) -> None:
@@ -155,7 +158,7 @@ class SqlTuningStore(QueueCalls, LeaseCalls, RegistryCalls):
 
     def bests(self, workload_keys: Sequence[str]) -> Mapping[str, tuple[BestRecord, ...]]:
         """`best` of many workloads at once; those without a winner are left out."""
-        return in_read(self.engine, lambda c: winners.load_bests(c, workload_keys))
+        return self._steady.read(lambda c: winners.load_bests(c, workload_keys))
 
     def family_best(
         self, family_key: str, *, log2_size: float = 0.0, limit: int = 100
