@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from autosched.db.store import connect
 from autosched.wire.best import BestRequest
@@ -46,13 +47,31 @@ in a URL. Times are RFC 3339 in UTC, units stand in names, numbers that are not 
 known values and events within v1."""
 
 
+class Application(FastAPI):
+    """The framework behind our layers: they stand before all of its own, and what they answer costs no more."""
+
+    front: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await super().__call__(scope, receive, send)
+        else:
+            await self.front(scope, receive, send)
+
+    def stand_before(self, service: Service) -> None:
+        """Puts the layers, outermost first, before the framework."""
+        inner = BestShortcut(super().__call__, service)
+        guarded = Hosts(Origins(inner), service.settings)
+        self.front = SecurityHeaders(Requests(guarded, service.log, service.metrics))
+
+
 def create_app(
     settings: Settings, *, store: Store | None = None, log: Log | None = None
 ) -> FastAPI:
     """The service as an ASGI application. It opens the database of the settings, made or upgraded if need be, unless it
     is given a store; either is closed when the application ends. InvalidInput: the database cannot be opened."""
     service = make_service(settings, store or connect(settings.db), log or make_log())
-    app = FastAPI(
+    app = Application(
         title="autosched",
         version=about.API_VERSION,
         description=DESCRIPTION,
@@ -66,7 +85,7 @@ def create_app(
     for resource in RESOURCES:
         app.include_router(resource.router)
     install_handlers(app)
-    _add_layers(app, service)
+    app.stand_before(service)
     app.openapi = lambda: openapi_document(app)  # type: ignore[method-assign]
     return app
 
@@ -77,15 +96,6 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     yield
     service.stopping.set()
     service.close()
-
-
-def _add_layers(app: FastAPI, service: Service) -> None:
-    """What is added last is outermost."""
-    app.add_middleware(BestShortcut, service=service)
-    app.add_middleware(Origins)
-    app.add_middleware(Hosts, settings=service.settings)
-    app.add_middleware(Requests, log=service.log, metrics=service.metrics)
-    app.add_middleware(SecurityHeaders)
 
 
 def openapi_document(app: FastAPI) -> dict[str, Any]:

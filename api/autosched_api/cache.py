@@ -47,3 +47,17 @@ class FreshCache(Generic[Key, Value]):
         while len(self._values) >= self._entries:
             self._values.popitem(last=False)
         self._values[key] = (read_at, value)
+
+    def peek(self, key: Key) -> Value | None:
+        """The value, however old."""
+        found = self._values.get(key)
+        return None if found is None else found[1]
+
+    def renew(self, key: Key, read_at: float) -> None:
+        """The value has been found unchanged by a reading that began then."""
+        found = self._values.get(key)
+        if found is not None:
+            self._values[key] = (read_at, found[1])
+
+    def drop(self, key: Key) -> None:
+        self._values.pop(key, None)

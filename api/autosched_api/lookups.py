@@ -13,16 +13,20 @@ from typing import Any, Protocol
 
 from autosched.entry.space_version import SPACE_VERSION
 from autosched.records.lookup import Answer, Query, Winners, lookup
-from autosched.records.store import BestRecord, Relative
+from autosched.records.store import BestRecord, Relative, Stamps
 from autosched.target.target import Target
 from autosched.wire.best import BestDocument
 from autosched.wire.number import microseconds
 from autosched_api.cache import FreshCache
+from autosched_api.renewing import Found, Key, Renewal, StampStore
 from autosched_api.threads import StoreThreads
 
 BATCH = 100
 READERS = 1
-"""Batches at a time: a slow one must not hold up all others."""
+"""Batches at a time: they share one connection, and those that wait for one make the next."""
+
+OWN_MATCHES = frozenset({"exact", "compatible"})
+"""Answers that depend on winners of the asked workload alone; the others look at its relatives too."""
 
 KEPT_TARGETS = 1_000
 
@@ -38,7 +42,7 @@ class Asked:
     workload_text: str = ""
 
     @property
-    def key(self) -> tuple[str, ...]:
+    def key(self) -> Key:
         """What the answer depends on; a text depends on its key."""
         known = "text" if self.workload_text else ""
         return (
@@ -50,15 +54,7 @@ class Asked:
         )
 
 
-@dataclass(frozen=True)
-class Found:
-    """An answer as it goes out, and its kind for the counters."""
-
-    body: bytes
-    match: str
-
-
-class WinnerStore(Winners, Protocol):
+class WinnerStore(Winners, StampStore, Protocol):
     """What is read in batches."""
 
     def bests(self, workload_keys: Sequence[str]) -> Mapping[str, tuple[BestRecord, ...]]: ...
@@ -71,24 +67,33 @@ class Lookups:
         self,
         store: WinnerStore,
         threads: StoreThreads,
-        kept: FreshCache[tuple[str, ...], Found],
+        kept: FreshCache[Key, Found],
+        seconds: float,
     ) -> None:
         self._shelf = _Shelf(store)
+        self._renewal = Renewal(store, threads, kept, seconds)
         self._threads = threads
         self._kept = kept
-        self._waiting: dict[tuple[str, ...], tuple[Asked, asyncio.Future[Found]]] = {}
+        self._waiting: dict[Key, tuple[Asked, asyncio.Future[Found]]] = {}
         self._readers: set[asyncio.Task[None]] = set()
 
     def kept(self, asked: Asked) -> Found | None:
         """The answer, if a fresh one is at hand."""
-        return self._kept.get(asked.key)
+        key = asked.key
+        found = self._kept.get(key)
+        if found is not None and found.stamps is not None:
+            self._renewal.note(key)
+        return found
 
     async def find(self, asked: Asked) -> Found:
         found = self.kept(asked)
         return found if found is not None else await asyncio.shield(self._wait(asked))
 
     async def find_all(self, asked: Sequence[Asked]) -> list[Found]:
-        return list(await asyncio.gather(*(self.find(a) for a in asked)))
+        kept = [self.kept(a) for a in asked]
+        missing = [self._wait(a) for a, found in zip(asked, kept, strict=True) if found is None]
+        read = iter(await asyncio.shield(asyncio.gather(*missing)) if missing else ())
+        return [found if found is not None else next(read) for found in kept]
 
     def _wait(self, asked: Asked) -> asyncio.Future[Found]:
         """The answer of the next batch."""
@@ -132,7 +137,7 @@ class _Shelf:
 
     def answer(self, questions: Sequence[Asked]) -> list[Found]:
         read = _Read(self._store, self, self._store.bests([q.workload_key for q in questions]))
-        return [_found(q, lookup(read, _query(q))) for q in questions]
+        return [_found(q, lookup(read, _query(q)), read.stamps(q.workload_key)) for q in questions]
 
     def target(self, target_key: str) -> Mapping[str, Any] | None:
         """A key stands for its fields for ever."""
@@ -158,6 +163,10 @@ class _Read:
     ) -> tuple[BestRecord, ...]:
         return self.winners.get(workload_key, ())
 
+    def stamps(self, workload_key: str) -> Stamps:
+        winners = self.winners.get(workload_key, ())
+        return tuple((b.target_key, b.toolchain_key, b.measured_at) for b in winners)
+
     def family_best(self, family_key: str, *, log2_size: float, limit: int) -> tuple[Relative, ...]:
         return self.store.family_best(family_key, log2_size=log2_size, limit=limit)
 
@@ -174,7 +183,7 @@ def _query(asked: Asked) -> Query:
     )
 
 
-def _found(asked: Asked, answer: Answer) -> Found:
+def _found(asked: Asked, answer: Answer, stamps: Stamps) -> Found:
     best = answer.best
     document = BestDocument(
         name=asked.name or asked.workload_key,
@@ -188,4 +197,5 @@ def _found(asked: Asked, answer: Answer) -> Found:
         measured_at=None if best is None else best.measured_at,
         source_digest=None if best is None else best.source_digest,
     )
-    return Found(document.model_dump_json().encode(), answer.match)
+    is_own = answer.match in OWN_MATCHES
+    return Found(document.model_dump_json().encode(), answer.match, stamps if is_own else None)

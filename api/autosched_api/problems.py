@@ -174,9 +174,9 @@ HANDLED: tuple[type[Exception], ...] = (
     WrongState,
     QuotaExceeded,
 )
-"""All others are faults of ours, which the outermost layer logs and answers."""
+"""All others are faults of ours, which are answered as such and go on to the layer that logs them."""
 
 
 def install_handlers(app: FastAPI) -> None:
-    for kind in HANDLED:
+    for kind in (*HANDLED, Exception):
         app.add_exception_handler(kind, answer_problem)

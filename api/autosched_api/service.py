@@ -15,7 +15,7 @@ from autosched.jobs.access import Token, TokenStore
 from autosched.jobs.queue import JobLeases, JobQueue
 from autosched.jobs.workers import Worker, WorkerRegistry
 from autosched.records.catalog import Catalog
-from autosched.records.store import BestRecord
+from autosched.records.store import BestRecord, Stamps
 from autosched.target.target import Target
 from autosched_api.cache import FreshCache
 from autosched_api.importing import ImportPool
@@ -39,6 +39,10 @@ class Store(JobQueue, JobLeases, Catalog, TokenStore, WorkerRegistry, Protocol):
 
     def bests(self, workload_keys: Sequence[str]) -> Mapping[str, tuple[BestRecord, ...]]:
         """The confirmed winners of each of these workloads."""
+        ...
+
+    def stamps(self, workload_keys: Sequence[str]) -> Mapping[str, Stamps]:
+        """What tells the winners of each workload from all others."""
         ...
 
     def ping(self) -> None:
@@ -112,5 +116,5 @@ def make_service(settings: Settings, store: Store, log: Log) -> Service:
         tokens=FreshCache(FRESH_SECONDS, TOKENS_KEPT),
         workers=FreshCache(FRESH_SECONDS, 1),
         targets=FreshCache(FRESH_SECONDS, TARGETS_KEPT),
-        lookups=Lookups(store, threads, FreshCache(seconds, entries)),
+        lookups=Lookups(store, threads, FreshCache(seconds, entries), seconds),
     )

@@ -15,8 +15,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from autosched.wire.key import KEY_PATTERN
 from autosched_api.access import caller_of
 from autosched_api.asked import asked_target
-from autosched_api.lookups import Asked, Found
+from autosched_api.lookups import Asked
 from autosched_api.problems import HANDLED, problem_of, problem_response
+from autosched_api.renewing import Found
 from autosched_api.service import Service
 
 PATH: Final = "/v1/best"

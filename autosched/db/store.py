@@ -40,6 +40,7 @@ from autosched.records.store import (
     JobState,
     MeasurementRow,
     Relative,
+    Stamps,
     TaskSpec,
 )
 
@@ -159,6 +160,10 @@ class SqlTuningStore(QueueCalls, LeaseCalls, RegistryCalls):
     def bests(self, workload_keys: Sequence[str]) -> Mapping[str, tuple[BestRecord, ...]]:
         """`best` of many workloads at once; those without a winner are left out."""
         return self._steady.read(lambda c: winners.load_bests(c, workload_keys))
+
+    def stamps(self, workload_keys: Sequence[str]) -> Mapping[str, Stamps]:
+        """Cheaper than `bests`: whether the winners are still those that one knows."""
+        return self._steady.read(lambda c: winners.load_stamps(c, workload_keys))
 
     def family_best(
         self, family_key: str, *, log2_size: float = 0.0, limit: int = 100

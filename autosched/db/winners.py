@@ -26,7 +26,7 @@ from autosched.records.family import family_key, log2_size
 from autosched.records.outcome import CONFIRMABLE, Outcome
 from autosched.records.record import Measurement, Setting
 from autosched.records.rules import default_timing, replaces, side_by_side_key
-from autosched.records.store import BestRecord, Confirmation, Relative
+from autosched.records.store import BestRecord, Confirmation, Relative, Stamp, Stamps
 
 
 def confirm(connection: Connection, confirmation: Confirmation) -> BestRecord | None:
@@ -134,6 +134,22 @@ def load_bests(
         for row in connection.execute(_BESTS, {"keys": list(part)}):
             found.setdefault(row.workload_key, []).append(best_of(row))
     return {key: tuple(winners) for key, winners in found.items()}
+
+
+_STAMPS: Query = (
+    select(BestRow.workload_key, BestRow.target_key, BestRow.toolchain_key, BestRow.measured_at)
+    .where(BestRow.workload_key.in_(bindparam("keys", expanding=True)))
+    .order_by(BestRow.workload_key, BestRow.target_key, BestRow.toolchain_key)
+)
+
+
+def load_stamps(connection: Connection, workload_keys: Sequence[str]) -> dict[str, Stamps]:
+    """What tells the winners of each workload from all others; none for those without any."""
+    found: dict[str, list[Stamp]] = {}
+    for part in chunks(list(dict.fromkeys(workload_keys))):
+        for key, *stamp in connection.execute(_STAMPS, {"keys": list(part)}):
+            found.setdefault(key, []).append((stamp[0], stamp[1], stamp[2]))
+    return {key: tuple(stamps) for key, stamps in found.items()}
 
 
 _SIZES: Query = (

@@ -102,6 +102,13 @@ class BestRecord:
     measured_at: datetime
 
 
+Stamp = tuple[str, str, datetime]
+"""Target, toolchain and time of a winner."""
+
+Stamps = tuple[Stamp, ...]
+"""Of all winners of a workload, by target and toolchain: another winner has another time."""
+
+
 @dataclass(frozen=True)
 class Relative:
     """A winner of some shape of a family, with the canonical text of its workload."""

@@ -7,10 +7,13 @@ from dataclasses import replace
 
 import pytest
 from autosched_api.cache import FreshCache
-from autosched_api.lookups import Asked, Found, Lookups
+from autosched_api.lookups import Asked, Lookups
+from autosched_api.renewing import Found
 from autosched_api.shortcut import plain_query
 from autosched_api.threads import StoreThreads
+from sqlalchemy import delete
 
+from autosched.db.schema import BestRow
 from autosched.db.store import SqlTuningStore
 from autosched.entry.space_version import SPACE_VERSION
 from autosched.records.lookup import Query, lookup
@@ -192,7 +195,7 @@ def test_a_failed_read_fails_those_who_waited_for_it_and_no_one_else(api: Api) -
     async def ask() -> Found:
         store, threads = Failing(), StoreThreads(2, 10)
         kept: FreshCache[tuple[str, ...], Found] = FreshCache(1.0, 10)
-        lookups = Lookups(store, threads, kept)  # type: ignore[arg-type]
+        lookups = Lookups(store, threads, kept, 1.0)  # type: ignore[arg-type]
         questions = [Asked(f"w1-{n}", TARGET) for n in range(3)]
         failed = await asyncio.gather(*map(lookups.find, questions), return_exceptions=True)
         assert [type(f) for f in failed] == [RuntimeError] * 3
@@ -223,3 +226,31 @@ def test_only_plain_questions_take_the_short_way(
     text: bytes, query: dict[bytes, str] | None
 ) -> None:
     assert plain_query(text) == query
+
+
+def test_answers_in_use_are_renewed_and_changed_ones_found_anew(api: Api) -> None:
+    now = [0.0]
+    kept: FreshCache[tuple[str, ...], Found] = FreshCache(1.0, 100, lambda: now[0])
+    key = text_key(workload_text(4321))
+    add_winner(api.store, 4321)
+
+    async def ask() -> list[str]:
+        threads = StoreThreads(2, 10)
+        lookups = Lookups(api.store, threads, kept, 0.01)
+        asked, seen = Asked(key, TARGET), []
+        seen.append((await lookups.find(asked)).match)
+        for _ in range(3):
+            now[0] += 0.7
+            assert lookups.kept(asked) is not None
+            await asyncio.sleep(0.2)
+        add_winner(api.store, 4321, SMALLER)
+        with api.store.engine.begin() as connection:
+            connection.execute(delete(BestRow).where(BestRow.target_key == TARGET.key))
+        now[0] += 0.7
+        assert lookups.kept(asked) is not None
+        await asyncio.sleep(0.2)
+        seen.append((await lookups.find(asked)).match)
+        threads.close()
+        return seen
+
+    assert asyncio.run(ask()) == ["exact", "compatible"]

@@ -14,8 +14,9 @@ from autosched_api.answers import service_of
 from autosched_api.asked import asked_target
 from autosched_api.bodies import read_form
 from autosched_api.documented import json_body, problems
-from autosched_api.lookups import Asked, Found
+from autosched_api.lookups import Asked
 from autosched_api.models import model_of
+from autosched_api.renewing import Found
 from autosched_api.routes.callers import Reader
 
 router = APIRouter(prefix="/v1", tags=["best"])
