@@ -191,3 +191,14 @@ def test_outputs_beyond_the_known_ones_must_be_unused() -> None:
     read = import_onnx(model_bytes([node], {"x": [1, 1, 4]}, ["y"]))
     assert read.nodes[0].outputs == ("y",)
     refused(model_bytes([node], {"x": [1, 1, 4]}, ["y", "places"]), "'m' (MaxPool)", "'places'")
+
+
+@pytest.mark.parametrize("text", [b"relu", b"Relu", b"xin"])
+def test_a_name_that_is_no_text_is_refused(text: bytes) -> None:
+    node = helper.make_node("Relu", ["xin"], ["y"], name="relu")
+    shape = helper.make_tensor_value_info
+    graph = helper.make_graph([node], "g", [shape("xin", 1, [2])], [shape("y", 1, [2])])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    damaged = model.SerializeToString().replace(text, b"\xbb" + text[1:])
+    with pytest.raises(InvalidInput, match="not UTF-8"):
+        import_onnx(damaged)

@@ -43,7 +43,25 @@ def parse_model(data: bytes, limits: ImportLimits = DEFAULT_LIMITS) -> onnx.Mode
         raise InvalidInput(
             "the file holds no ONNX graph with outputs: it is empty, truncated or no ONNX model"
         )
+    _check_texts(model)
     return model
+
+
+def _check_texts(model: onnx.ModelProto) -> None:
+    """InvalidInput for a name that is no UTF-8: the parser hands such ones out as bytes."""
+    graph = model.graph
+    found: list[tuple[str, object]] = [("domain", e.domain) for e in model.opset_import]
+    found += [("initializer", t.name) for t in graph.initializer]
+    for value in (*graph.input, *graph.output):
+        found.append(("value", value.name))
+        found += [("dimension", d.dim_param) for d in value.type.tensor_type.shape.dim]
+    for node in graph.node:
+        texts = (node.name, node.op_type, node.domain, *node.input, *node.output)
+        found += [("node", text) for text in texts]
+        found += [("attribute", attribute.name) for attribute in node.attribute]
+    for what, text in found:
+        if not isinstance(text, str):
+            raise InvalidInput(f"the ONNX file names a {what} {text!r}, which is not UTF-8")
 
 
 def dtype_of(element: int, owner: str) -> str:
