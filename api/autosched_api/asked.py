@@ -6,11 +6,10 @@ is stored.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 from autosched.errors import InvalidInput
-from autosched.target.files import parse_target
+from autosched.target.files import target_of_fields
 from autosched.target.target import Target
 from autosched_api.problems import Problem, refused_field
 from autosched_api.resolve import registered, resolve_place, shipped, variants
@@ -41,7 +40,7 @@ async def _find(service: Service, asked: str | None, threads: int | None) -> Tar
     if fields is None:
         raise Problem("no-such-target", f"need {asked!r}, which is neither a stored key nor a name")
     try:
-        return _at(parse_target(json.dumps(dict(fields)), asked), threads)
+        return _at(target_of_fields(fields, asked), threads)
     except InvalidInput as error:
         raise refused_field("target", "target", asked, str(error)) from None
 

@@ -19,7 +19,7 @@ from autosched.errors import InvalidInput
 from autosched.records.outcome import Outcome
 from autosched.records.record import Setting
 from autosched.records.rules import UNMEASURED
-from autosched.target.files import parse_target
+from autosched.target.files import target_of_fields
 from autosched.te.workload import text_key
 
 Kind = TypeVar("Kind", bound=exchange.Line)
@@ -154,7 +154,7 @@ def _need(there: bool, what: str) -> None:
 
 
 def _check_target(line: exchange.TargetLine) -> None:
-    found = parse_target(json.dumps(line.fields), line.key).key
+    found = target_of_fields(line.fields, line.key).key
     if found != line.key:
         raise InvalidInput(f"target {line.key}: its fields have the key {found}")
 

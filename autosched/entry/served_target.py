@@ -7,13 +7,12 @@ nearest of those, with what differs, so that its answers are taken as compatible
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from autosched.errors import InvalidInput
 from autosched.target.compare import differences, obstacles
-from autosched.target.files import HOST, parse_target, resolve_target, target_names
+from autosched.target.files import HOST, resolve_target, target_names, target_of_fields
 from autosched.target.target import Target
 from autosched.wire.machine import TargetDocument
 
@@ -75,7 +74,7 @@ def _known(offered: Sequence[TargetDocument]) -> list[tuple[TargetDocument, Targ
 def _fields(document: TargetDocument) -> Target | None:
     """None for a target of another version's making."""
     try:
-        return parse_target(json.dumps(document.fields), document.key)
+        return target_of_fields(document.fields, document.key)
     except InvalidInput:
         return None
 

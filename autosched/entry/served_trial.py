@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import get_args
 
 from autosched.client import Client
@@ -11,7 +10,7 @@ from autosched.errors import InvalidInput
 from autosched.records.outcome import Outcome
 from autosched.records.record import Candidate, Measurement, Purpose, Timing, Trial
 from autosched.records.store import MeasurementRow, TaskSpec
-from autosched.target.files import parse_target
+from autosched.target.files import target_of_fields
 from autosched.wire.number import seconds
 from autosched.wire.trial import MeasurementDocument, TimingDocument, TrialDetail
 
@@ -21,7 +20,7 @@ def served_trial(client: Client, trial_id: str) -> StoredTrial:
     detail = client.trial(trial_id)
     job = client.job(detail.job)
     task = TaskSpec(detail.name, detail.workload_key, detail.workload_text, detail.weight)
-    target = parse_target(json.dumps(detail.target), detail.target_key)
+    target = target_of_fields(detail.target, detail.target_key)
     toolchain = detail.toolchain.model_dump()
     runs = tuple(_run(detail.id, m) for m in detail.measurements)
     return StoredTrial(_trial(detail), job.source, job.seed, task, target, toolchain, runs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +18,7 @@ from autosched.records.outcome import Outcome
 from autosched.records.record import Measurement, Trial, job_id_of
 from autosched.records.store import MeasurementRow, TaskSpec
 from autosched.sketch.generate import generate
-from autosched.target.files import parse_target
+from autosched.target.files import target_of_fields
 from autosched.target.target import Target
 from autosched.target.toolchain import find_toolchain
 from autosched.te.parser import parse_workload
@@ -52,7 +51,7 @@ def find_trial(store: SqlTuningStore, trial_id: str) -> StoredTrial:
     job = store.job(job_id_of(trial.task_id))
     assert job is not None, "a trial has a job"
     task = dict(job.tasks)[trial.task_id]
-    target = parse_target(json.dumps(dict(store.target(job.spec.target_key) or {})), trial_id)
+    target = target_of_fields(store.target(job.spec.target_key) or {}, trial_id)
     toolchain = dict(store.toolchain(job.spec.toolchain_key) or {})
     spec, runs = job.spec, store.measurements(trial_id)
     return StoredTrial(trial, spec.source, spec.seed, task, target, toolchain, runs)

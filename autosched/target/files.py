@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from importlib.resources import files
 from pathlib import Path
@@ -64,6 +65,12 @@ def parse_target(text: str, origin: str) -> Target:
         raise InvalidInput(f"target {origin!r} is not JSON: {error}") from None
     if not isinstance(data, dict):
         raise InvalidInput(f"target {origin!r}: must be a JSON object, is {type(data).__name__}")
+    return target_of_fields(data, origin)
+
+
+def target_of_fields(fields: Mapping[str, Any], origin: str) -> Target:
+    """Target from its fields as JSON or a database gives them back; `origin` names it in errors."""
+    data = dict(fields)
     _check_fields(data, origin)
     return Target(**{**data, "features": tuple(sorted(data["features"]))})
 
