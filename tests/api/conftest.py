@@ -15,11 +15,11 @@ from typing import Any
 import httpx
 import pytest
 from autosched_api.app import create_app
-from autosched_api.log import make_log
 from autosched_api.settings import Settings
 from fastapi import FastAPI
 
 from autosched.db.store import SqlTuningStore, connect
+from autosched.entry.service_log import open_log
 from autosched.jobs.access import Scope, Token, digest_of, new_secret
 from autosched.jobs.workers import Worker
 from autosched.target.target import Target
@@ -151,7 +151,7 @@ def api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     store = connect(url)
     store.register(worker_of())
     settings = SETTINGS.model_copy(update={"db": url, "spool": str(folder)})
-    app = create_app(settings, log=make_log(logged))
+    app = create_app(settings, log=open_log(logged))
     with Client(app) as client:
         yield Api(app, client, store, logged)
     store.close_connections()

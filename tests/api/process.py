@@ -19,6 +19,11 @@ import httpx
 from autosched.testing.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": os.pathsep.join(str(ROOT / root) for root in ("", "api", "workers")),
+}
+"""Of programs of this working copy, wherever they run."""
 
 
 def free_port() -> int:
@@ -68,8 +73,7 @@ def running(db: str, folder: Path, *arguments: str) -> Iterator[Process]:
     """A service on a database, ended with the block."""
     port, log_file = free_port(), folder / "api.log"
     command = [sys.executable, "-m", "autosched_api", "--port", str(port), *arguments]
-    roots = (str(ROOT), str(ROOT / "api"), str(ROOT / "workers"))
-    environment = {**os.environ, "AUTOSCHED_DB": db, "PYTHONPATH": os.pathsep.join(roots)}
+    environment = {**ENVIRONMENT, "AUTOSCHED_DB": db}
     with log_file.open("wb") as log:
         child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, cwd=folder

@@ -5,7 +5,6 @@ A simulated dispatcher works behind it. The long form: `pytest -m campaign tests
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from autosched.db.store import open_store
 from autosched.jobs.access import Token, digest_of, new_secret
 from autosched.testing.waiting import until
 from tests.api.conftest import worker_of
-from tests.api.process import ROOT, Process, running
+from tests.api.process import ENVIRONMENT, Process, running
 
 CONFIGURATION = Path(__file__).with_name("schemathesis.toml")
 ALL_PHASES = "examples,coverage,fuzzing,stateful"
@@ -46,10 +45,8 @@ def service(folder: Path, *arguments: str, is_worked: bool = True) -> Iterator[t
 def dispatcher(db: str, folder: Path) -> Iterator[None]:
     """One with a simulated device."""
     command = [sys.executable, "-m", "autosched_workers", "--db", db, "--simulate", "0.002"]
-    roots = (str(ROOT), str(ROOT / "api"), str(ROOT / "workers"))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(roots)}
     with (folder / "dispatcher.log").open("wb") as log:
-        child = subprocess.Popen(command, stderr=log, stdout=log, env=environment)
+        child = subprocess.Popen(command, stderr=log, stdout=log, env=ENVIRONMENT)
     try:
         yield
     finally:

@@ -6,8 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -21,19 +19,11 @@ from autosched.records.outcome import Outcome
 from autosched.target.target import Target
 from autosched.target.toolchain import Toolchain
 from autosched.testing.kernels import DOUBLE, doubling_check, doubling_kernel
+from autosched.testing.waiting import until
 
 POLICY = TimingPolicy(threads=1, deadline_seconds=1.0, cap_seconds=0.005)
 FORK = "int fork(void); int setsid(void); int pause(void);"
 DAEMON = "if (!first && !fork()) { setsid(); if (!fork()) for (;;) pause(); pause(); }"
-
-
-def wait_until(true: Callable[[], bool], seconds: float = 10.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 @pytest.mark.parametrize(
@@ -169,10 +159,10 @@ def test_a_killed_tuner_takes_everything_with_it(library: Path) -> None:
     assert tuner.stdout is not None
     tag = tuner.stdout.readline().strip()
     # Two compiler wardens of two processes each, the runner's two, and the kernel.
-    assert wait_until(lambda: len(list(tagged_processes(tag))) >= 3)
+    until(lambda: len(list(tagged_processes(tag))) >= 3, seconds=10.0)
     tuner.send_signal(signal.SIGKILL)
     tuner.wait()
-    assert wait_until(lambda: not list(tagged_processes(tag)))
+    until(lambda: not list(tagged_processes(tag)), seconds=10.0)
 
 
 def test_the_janitor_ends_strays_of_dead_owners_only(tmp_path: Path) -> None:

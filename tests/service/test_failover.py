@@ -11,9 +11,10 @@ import pytest
 from autosched.measure.janitor import tagged_processes
 from autosched.testing.postgres import Cluster
 from autosched.testing.waiting import until
+from tests.api.process import free_port
 from tests.service.accounting import check_accounts, closed
 from tests.service.failures import FAILURES
-from tests.service.world import Settings, World, free_port, world
+from tests.service.world import Settings, World, world
 
 
 def goes_on(world: World, *, seconds: float = 60.0) -> None:

@@ -11,8 +11,9 @@ import pytest
 from autosched.client import Client
 from autosched.graph.importers.json import import_json
 from autosched.testing.waiting import until
+from tests.api.process import free_port
 from tests.service.submissions import matmul_document
-from tests.service.world import Settings, World, free_port, world
+from tests.service.world import Settings, World, world
 
 UNDER_WAY = 6
 """Jobs in the queue or in progress at a time: the dispatcher always has the next one."""

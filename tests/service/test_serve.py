@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import subprocess
@@ -16,10 +15,7 @@ import pytest
 
 from autosched.client import Client
 from autosched.testing.waiting import until
-from tests.service.world import ROOT, free_port
-
-PATH = os.pathsep.join(str(ROOT / p) for p in ("", "api", "workers"))
-ENVIRONMENT = {**os.environ, "PYTHONPATH": PATH}
+from tests.api.process import ENVIRONMENT, free_port
 
 
 @contextmanager

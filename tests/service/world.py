@@ -3,9 +3,7 @@ journal in which the devices note what they ran."""
 
 from __future__ import annotations
 
-import os
 import signal
-import socket
 import sys
 import threading
 from collections.abc import Iterator
@@ -22,9 +20,9 @@ from autosched.entry.supervise import Patience, Supervisor
 from autosched.graph.importers.json import import_json
 from autosched.measure.journal import read_lines
 from autosched.testing.waiting import until
+from tests.api.process import ENVIRONMENT
 from tests.service.submissions import matmul_document, submit
 
-ROOT = Path(__file__).resolve().parents[2]
 NEVER_GIVE_UP = Patience(0.1, 0.5, 20.0, early_ends=1_000_000, grace_seconds=10.0)
 
 
@@ -140,8 +138,7 @@ def world(url: str, folder: Path, settings: Settings = Settings()) -> Iterator[W
     }
     if settings.port is not None:
         commands["API"] = [sys.executable, "-m", "autosched_api", "--port", str(settings.port)]
-    path = os.pathsep.join(str(ROOT / p) for p in ("", "api", "workers"))
-    environment = {**os.environ, "AUTOSCHED_DB": url, "PYTHONPATH": path}
+    environment = {**ENVIRONMENT, "AUTOSCHED_DB": url}
     store = connect(url)
     supervisor = Supervisor(commands, environment, lambda words: None, NEVER_GIVE_UP)
     thread = threading.Thread(target=supervisor.run)
@@ -160,9 +157,3 @@ def end(process: psutil.Process, number: signal.Signals = signal.SIGKILL) -> Non
         process.send_signal(number)
     except psutil.NoSuchProcess:
         return
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
