@@ -6,7 +6,7 @@ What opened it does not matter: a command on this machine, or a claim on the ser
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -32,12 +32,12 @@ CHECK_STREAM = 1 << 31
 
 @dataclass(frozen=True)
 class JobContext:
-    """Where a job runs: machine, store, turns, and who hears of it. `ahead`: the device is not of these cores, so that
+    """Where a job runs: machine, store, turns (by default it is alone there), and who hears of it. `ahead`: the device is not of these cores, so that
     it need not wait for results to be stored."""
 
     machine: Machine
     store: TuningStore
-    turns: Turns
+    turns: Turns = field(default_factory=Alone)
     listen: Listener = silent
     ahead: bool = False
 
@@ -132,8 +132,3 @@ class JobRun:
             self.context.listen,
             turns=self.context.turns,
         )
-
-
-def context_alone(machine: Machine, store: TuningStore, listen: Listener) -> JobContext:
-    """The context of a job that has its machine for itself."""
-    return JobContext(machine, store, Alone(), listen)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from autosched.db.store import open_store
-from autosched.entry.job_run import JobRun, context_alone
+from autosched.entry.job_run import JobContext, JobRun
 from autosched.entry.machine import Machine, open_machine, set_up
 from autosched.entry.work import AnySource, Work, work_of
 from autosched.errors import InvalidInput
@@ -88,7 +88,7 @@ class TuneJob:
     def run(self) -> Report:
         """Runs or goes on with the job; an interrupted one stays open, for the same command to go on with."""
         job = self._open()
-        context = context_alone(self.machine, self.store, self.listen)
+        context = JobContext(self.machine, self.store, listen=self.listen)
         run = JobRun(
             job,
             self.work.subjects,

@@ -70,17 +70,16 @@ class JobProcesses:
 
     def wait(self, files: Sequence[int], seconds: float) -> list[Event]:
         """What happens within `seconds`, or until one of `files` can be read."""
-        heard: dict[Any, JobProcess] = {}
-        for known in self._running.values():
-            heard[known.process.sentinel] = known
-            if not known.is_silent:
-                heard[known.pipe] = known
-        ready = wait([*heard, *files], timeout=max(0.0, seconds))
+        running = list(self._running.values())
+        pipes = [known.pipe for known in running if not known.is_silent]
+        sentinels = [known.process.sentinel for known in running]
+        ready = wait([*pipes, *sentinels, *files], timeout=max(0.0, seconds))
         events: list[Event] = []
-        for item in sorted(ready, key=lambda i: i in files or isinstance(i, int)):
-            if item in heard:
-                known = heard[item]
-                events += self._read(known) if item is known.pipe else self._exited(known)
+        for known in running:
+            if known.process.sentinel in ready:
+                events += self._exited(known)
+            elif known.pipe in ready:
+                events += self._read(known)
         return events
 
     def _read(self, known: JobProcess) -> list[Event]:
@@ -94,8 +93,7 @@ class JobProcesses:
 
     def _exited(self, known: JobProcess) -> list[Event]:
         """What it still had to say comes first."""
-        if self._running.pop(known.job_id, None) is None:
-            return []
+        del self._running[known.job_id]
         said = [] if known.is_silent else self._read(known)
         known.process.join()
         code = cast(int, known.process.exitcode)
