@@ -12,9 +12,9 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_settings import CliApp
 
+from autosched.entry.service_log import open_log
 from autosched.errors import AutoschedError
 from autosched_api.app import create_app
-from autosched_api.log import make_log
 from autosched_api.server import serve
 from autosched_api.settings import Settings
 
@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
     except ValidationError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    log = make_log()
+    log = open_log()
     try:
         app = create_app(settings, log=log)
     except AutoschedError as error:

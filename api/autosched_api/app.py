@@ -12,12 +12,12 @@ from pydantic import BaseModel
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from autosched.db.store import connect
+from autosched.entry.service_log import Log, open_log
 from autosched.wire.best import BestRequest
 from autosched.wire.event import EVENT_DATA
 from autosched.wire.problem import ProblemDocument
 from autosched.wire.submission import JobRequest, ResumeRequest
 from autosched_api.documented import with_schemas, with_security
-from autosched_api.log import Log, make_log
 from autosched_api.middleware.headers import SecurityHeaders
 from autosched_api.middleware.hosts import Hosts
 from autosched_api.middleware.origins import Origins
@@ -70,7 +70,7 @@ def create_app(
 ) -> FastAPI:
     """The service as an ASGI application. It opens the database of the settings, made or upgraded if need be, unless it
     is given a store; either is closed when the application ends. InvalidInput: the database cannot be opened."""
-    service = make_service(settings, store or connect(settings.db), log or make_log())
+    service = make_service(settings, store or connect(settings.db), log or open_log())
     app = Application(
         title="autosched",
         version=about.API_VERSION,

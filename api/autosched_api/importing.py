@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from autosched.entry.service_log import Log
 from autosched.measure.janitor import fresh_tag
 from autosched.measure.warden import Warden, WardenLost
 from autosched.records.store import TaskSpec
-from autosched_api.log import Log
 from autosched_api.problems import Problem
 from autosched_api.settings import Settings
 

@@ -13,7 +13,8 @@ from typing import NoReturn
 import uvicorn
 from fastapi import FastAPI
 
-from autosched_api.log import Forwarded, Log
+from autosched.entry.service_log import Log
+from autosched_api.forwarded import Forwarded
 from autosched_api.service import Service
 from autosched_api.settings import Settings
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from autosched.entry.service_log import Log
 from autosched.jobs.access import Token, TokenStore
 from autosched.jobs.queue import JobLeases, JobQueue
 from autosched.jobs.workers import Worker, WorkerRegistry
@@ -19,7 +20,6 @@ from autosched.records.store import BestRecord, Stamps
 from autosched.target.target import Target
 from autosched_api.cache import FreshCache
 from autosched_api.importing import ImportPool
-from autosched_api.log import Log
 from autosched_api.lookups import Lookups
 from autosched_api.metrics import Metrics
 from autosched_api.settings import Settings

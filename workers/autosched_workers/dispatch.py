@@ -9,12 +9,12 @@ import socket
 from importlib.metadata import PackageNotFoundError, version
 
 from autosched.db.store import connect
+from autosched.entry.service_log import open_log
 from autosched.entry.space_version import SPACE_VERSION
 from autosched.jobs.workers import Worker
 from autosched.measure.janitor import sweep
 from autosched_workers.driver import Dispatcher, Post
-from autosched_workers.lab import Lab, host_device
-from autosched_workers.log import open_log
+from autosched_workers.lab import Lab, Offer, host_device
 from autosched_workers.state import Options
 
 
@@ -22,11 +22,12 @@ def dispatch(db: str, lab: Lab, options: Options) -> None:
     """Serves the queue of a database until SIGTERM or SIGINT. InvalidInput: the database cannot be opened."""
     sweep()
     store = connect(db)
-    worker = worker_of(lab)
+    offer = lab.offer()
+    worker = worker_of(offer)
     log = open_log(process="dispatcher", holder=worker.id)
     try:
         store.register(worker)  # so that jobs for it are accepted from now on
-        dispatcher = Dispatcher(Post(db, worker), store, lab, options, log)
+        dispatcher = Dispatcher(Post(db, worker, offer), store, lab, options, log)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: dispatcher.stop())
         dispatcher.run()
@@ -34,9 +35,9 @@ def dispatch(db: str, lab: Lab, options: Options) -> None:
         store.close_connections()
 
 
-def worker_of(lab: Lab) -> Worker:
+def worker_of(offer: Offer) -> Worker:
     """This process among the workers: its id is never used again."""
-    offer, host = lab.offer(), socket.gethostname()
+    host = socket.gethostname()
     target, toolchain = offer.fields()
     return Worker(
         id=f"{host}-{os.getpid()}-{secrets.token_hex(4)}"[-80:],

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from autosched.db.store import SqlTuningStore
+from autosched.entry.service_log import Log
 from autosched.errors import StoreError
 from autosched.jobs.fair import WINDOW_SECONDS
 from autosched.jobs.queue import Claim, FenceLost, Turn
@@ -23,8 +24,7 @@ from autosched.jobs.workers import Worker
 from autosched.measure.janitor import sweep
 from autosched_workers.decide import decide
 from autosched_workers.job_process import Assignment
-from autosched_workers.lab import Lab, host_device
-from autosched_workers.log import Log
+from autosched_workers.lab import Lab, Offer, host_device
 from autosched_workers.messages import (
     Claimed,
     ClaimJob,
@@ -55,10 +55,11 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Post:
-    """Where a dispatcher stands: its database, its name among all holders, what it offers."""
+    """Where a dispatcher stands: its database, its entry among the workers, and what its lab offers."""
 
     db: str
     worker: Worker
+    offer: Offer
 
     @property
     def holder(self) -> str:
@@ -76,7 +77,7 @@ class Dispatcher:
         self._lab = lab
         self._log = log
         self._processes = JobProcesses(lab)
-        offer = lab.offer()
+        offer = post.offer
         self._names = {host_device(d): d for d in offer.devices}
         threads = range(1, offer.target.threads + 1)
         self._targets = [replace(offer.target, threads=n).key for n in threads]

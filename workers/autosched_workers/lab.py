@@ -8,17 +8,16 @@
 
 from __future__ import annotations
 
-import json
 import socket
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from autosched.entry.machine import DEVICE, Machine, Setup, open_shared_machine, set_up
 from autosched.measure.device_lock import device_lock
-from autosched.target.files import parse_target
+from autosched.target.files import target_of_fields
 from autosched.target.target import Target
 from autosched.target.toolchain import Toolchain
 
@@ -77,10 +76,8 @@ class LocalLab:
     ) -> AbstractContextManager[Machine]:
         return open_shared_machine(setup, seed=seed, journal=self.journal)
 
-    @contextmanager
-    def turn(self, device: str) -> Iterator[None]:
-        with device_lock(device):
-            yield
+    def turn(self, device: str) -> AbstractContextManager[None]:
+        return device_lock(device)
 
 
 def host_device(device: str) -> str:
@@ -90,4 +87,4 @@ def host_device(device: str) -> str:
 
 def setup_of(target_key: str, fields: Mapping[str, Any], offer: Offer) -> Setup:
     """The setup of a job on what is offered here."""
-    return Setup(parse_target(json.dumps(dict(fields)), target_key), offer.toolchain)
+    return Setup(target_of_fields(fields, target_key), offer.toolchain)

@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from autosched_api.log import Log
+from autosched.entry.service_log import Log
 from autosched_api.metrics import Metrics
 from autosched_api.problems import problem_of, problem_response
 
