@@ -22,8 +22,6 @@ from autosched_api.renewing import Found, Key, Renewal, StampStore
 from autosched_api.threads import StoreThreads
 
 BATCH = 100
-READERS = 1
-"""Batches at a time: they share one connection, and those that wait for one make the next."""
 
 OWN_MATCHES = frozenset({"exact", "compatible"})
 """Answers that depend on winners of the asked workload alone; the others look at its relatives too."""
@@ -75,7 +73,7 @@ class Lookups:
         self._threads = threads
         self._kept = kept
         self._waiting: dict[Key, tuple[Asked, asyncio.Future[Found]]] = {}
-        self._readers: set[asyncio.Task[None]] = set()
+        self._reader: asyncio.Task[None] | None = None
 
     def kept(self, asked: Asked) -> Found | None:
         """The answer, if a fresh one is at hand."""
@@ -101,17 +99,19 @@ class Lookups:
         if waiting is None:
             loop = asyncio.get_running_loop()
             waiting = self._waiting[asked.key] = (asked, loop.create_future())
-            if len(self._readers) < READERS:
-                reader = loop.create_task(self._read_all())
-                self._readers.add(reader)
-                reader.add_done_callback(self._readers.discard)
+            if self._reader is None:
+                self._reader = loop.create_task(self._read_all())
         return waiting[1]
 
     async def _read_all(self) -> None:
-        """Batches until nobody waits."""
-        while self._waiting:
-            keys = list(self._waiting)[:BATCH]
-            await self._read([self._waiting.pop(key) for key in keys])
+        """One batch after the other, for they share a connection, until nobody waits: between that and the end of the
+        reader no turn of the loop lies, so that whoever asks next starts another."""
+        try:
+            while self._waiting:
+                keys = list(self._waiting)[:BATCH]
+                await self._read([self._waiting.pop(key) for key in keys])
+        finally:
+            self._reader = None
 
     async def _read(self, batch: Sequence[tuple[Asked, asyncio.Future[Found]]]) -> None:
         now = self._kept.now()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 import pytest
 from autosched_api.cache import FreshCache
@@ -33,6 +35,8 @@ from autosched.testing.records import (
     workload_text,
 )
 from tests.api.conftest import Api, Caller
+
+Result = TypeVar("Result")
 
 AWAY = replace(TARGET, isa="aarch64", features=("neon",), core_kind="neoverse-n1")
 SMALLER = replace(TARGET, l2_bytes=256 << 10)
@@ -147,7 +151,7 @@ def test_requests_at_once_share_reads(api: Api, caller: Caller) -> None:
         ("GET", f"/v1/best?workload={k}&target={TARGET.key}", {"headers": caller.headers})
         for k in keys
     ]
-    store, reads = api.store, []
+    reads = []
     real = api.app.state.service.store.bests
 
     def counting(wanted: list[str]) -> object:
@@ -163,7 +167,6 @@ def test_requests_at_once_share_reads(api: Api, caller: Caller) -> None:
     assert [a.json()["workload_key"] for a in answers] == keys
     assert sum(reads) == len(keys)
     assert len(reads) < len(keys)
-    assert store is not None
 
 
 def test_an_answer_is_never_older_than_it_may_be() -> None:
@@ -208,6 +211,31 @@ def test_a_failed_read_fails_those_who_waited_for_it_and_no_one_else(api: Api) -
     assert asyncio.run(ask()).match == "default"
 
 
+def test_who_asks_as_the_last_batch_ends_is_answered(api: Api) -> None:
+    """However many turns of the event loop lie between the two questions."""
+
+    class OnTheLoop(StoreThreads):
+        """Work takes no thread, so that turns can be counted."""
+
+        async def run(self, work: Callable[[], Result]) -> Result:
+            return work()
+
+    async def ask(turns: int) -> list[Found]:
+        kept: FreshCache[tuple[str, ...], Found] = FreshCache(1.0, 10)
+        lookups = Lookups(api.store, OnTheLoop(1, 1), kept, 1.0)
+
+        async def later() -> Found:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            return await lookups.find(Asked("w1-second", TARGET))
+
+        first = lookups.find(Asked("w1-first", TARGET))
+        return await asyncio.wait_for(asyncio.gather(first, later()), 10.0)
+
+    for turns in range(8):
+        assert len(asyncio.run(ask(turns))) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "query"),
     [
@@ -228,6 +256,13 @@ def test_only_plain_questions_take_the_short_way(
     assert plain_query(text) == query
 
 
+async def renewed(lookups: Lookups) -> None:
+    """Returns when the answers that were used have been read again."""
+    task = lookups._renewal._task
+    assert task is not None
+    await task
+
+
 def test_answers_in_use_are_renewed_and_changed_ones_found_anew(api: Api) -> None:
     now = [0.0]
     kept: FreshCache[tuple[str, ...], Found] = FreshCache(1.0, 100, lambda: now[0])
@@ -242,13 +277,13 @@ def test_answers_in_use_are_renewed_and_changed_ones_found_anew(api: Api) -> Non
         for _ in range(3):
             now[0] += 0.7
             assert lookups.kept(asked) is not None
-            await asyncio.sleep(0.2)
+            await renewed(lookups)
         add_winner(api.store, 4321, SMALLER)
         with api.store.engine.begin() as connection:
             connection.execute(delete(BestRow).where(BestRow.target_key == TARGET.key))
         now[0] += 0.7
         assert lookups.kept(asked) is not None
-        await asyncio.sleep(0.2)
+        await renewed(lookups)
         seen.append((await lookups.find(asked)).match)
         threads.close()
         return seen
