@@ -30,8 +30,8 @@ class Caller:
     def is_admin(self) -> bool:
         return "admin" in self.scopes
 
-    def sees(self, owner: str) -> bool:
-        """Whether the jobs of an owner are theirs to see."""
+    def sees(self, owner: str | None) -> bool:
+        """Whether the jobs of an owner (None: of local commands) are theirs to see."""
         return self.is_admin or owner == self.owner
 
 
@@ -69,19 +69,11 @@ async def _token(service: Service, header: str) -> Token:
     token_id = token_id_of(text) if scheme.lower() == "bearer" else None
     if token_id is None:
         raise _unauthenticated("the Authorization header holds no token of ours")
-    token = await _stored(service, token_id)
+    token = await service.tokens.get_or_read(
+        token_id, lambda: service.run(lambda store: store.token(token_id))
+    )
     if token is None or not matches(token, text, datetime.now(UTC)):
         raise _unauthenticated("the token is unknown, expired or revoked")
-    return token
-
-
-async def _stored(service: Service, token_id: str) -> Token | None:
-    token = service.tokens.get(token_id)
-    if token is None:
-        now = service.tokens.now()
-        token = await service.run(lambda store: store.token(token_id))
-        if token is not None:
-            service.tokens.put(token_id, token, now)
     return token
 
 

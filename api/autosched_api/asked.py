@@ -19,12 +19,7 @@ from autosched_api.service import Service
 async def asked_target(service: Service, asked: str | None, threads: int | None) -> Target:
     """The target that is meant. Problem: no default, or a target that nobody knows."""
     key = (asked or "", str(threads or ""))
-    found = service.targets.get(key)
-    if found is None:
-        now = service.targets.now()
-        found = await _find(service, asked, threads)
-        service.targets.put(key, found, now)
-    return found
+    return await service.targets.get_or_read(key, lambda: _find(service, asked, threads))
 
 
 async def _find(service: Service, asked: str | None, threads: int | None) -> Target:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -38,6 +38,17 @@ class FreshCache(Generic[Key, Value]):
             del self._values[key]
             return None
         return found[1]
+
+    async def get_or_read(self, key: Key, read: Callable[[], Awaitable[Value]]) -> Value:
+        """The value at hand, else what `read` finds, which is kept unless it is None."""
+        kept = self.get(key)
+        if kept is not None:
+            return kept
+        now = self.now()
+        value = await read()
+        if value is not None:
+            self.put(key, value, now)
+        return value
 
     def put(self, key: Key, value: Value, read_at: float) -> None:
         """`read_at`: what `now` said before the value was read."""

@@ -89,12 +89,9 @@ class Service:
 
     async def known_workers(self) -> tuple[Worker, ...]:
         """Every worker there ever was, a second old at most."""
-        found = self.workers.get("")
-        if found is None:
-            now = self.workers.now()
-            found = tuple(await self.run(lambda store: store.workers()))
-            self.workers.put("", found, now)
-        return found
+        return await self.workers.get_or_read(
+            "", lambda: self.run(lambda store: tuple(store.workers()))
+        )
 
     def close(self) -> None:
         self.importer.close()
