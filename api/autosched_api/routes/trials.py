@@ -59,13 +59,8 @@ async def list_trials(
 @router.get("/trials/{trial_id}", response_model=TrialDetail, responses=problems("not-found"))
 async def show(request: Request, caller: Reader, trial_id: PathKey) -> Response:
     """One trial with its task, target, toolchain and every run of it."""
-    service = service_of(request)
-
-    def read(store: Store) -> tuple[str | None, TrialDetail] | None:
-        return _read(store, trial_id)
-
-    found = await service.run(read)
-    if found is None or not (caller.is_admin or caller.owner == found[0]):
+    found = await service_of(request).run(lambda store: _read(store, trial_id))
+    if found is None or not caller.sees(found[0]):
         raise Problem("not-found", f"there is no trial {trial_id}")
     return answer(found[1])
 
