@@ -14,7 +14,6 @@ from autosched_api.problems import Problem, refused_body
 
 Form = TypeVar("Form", bound=BaseModel)
 
-JSON_TYPES = ("application/json",)
 LARGE_BYTES = 256 << 10
 
 
@@ -23,10 +22,14 @@ def media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
+def require_json(request: Request) -> None:
+    if media_type(request) != "application/json":
+        raise Problem("unsupported-media-type", "the body must be application/json")
+
+
 async def read_form(request: Request, form: type[Form], most: int) -> Form:
     """A JSON body of a form. Problem: another media type, too large, no JSON, or against its rules."""
-    if media_type(request) not in JSON_TYPES:
-        raise Problem("unsupported-media-type", "the body must be application/json")
+    require_json(request)
     return await parse_large(await read_body(request, most), form)
 
 

@@ -76,7 +76,8 @@ def problem_of(error: Exception) -> Problem:
             return refused_parameters(error.errors())
         case HTTPException():
             name = OF_STATUS.get(error.status_code, "bad-request")
-            return Problem(name, _said(error), headers=error.headers)
+            # The framework's own words; they name no path of ours, since none of its files is served.
+            return Problem(name, error.detail, headers=error.headers)
         case KeyReused():
             return Problem("idempotency-key-reused", str(error))
         case WrongState():
@@ -88,11 +89,6 @@ def problem_of(error: Exception) -> Problem:
         case InvalidInput():
             return Problem("invalid-input", str(error))
     return Problem("internal", "a fault of the service; its log has it under the request id")
-
-
-def _said(error: HTTPException) -> str:
-    """The framework's own words; they name no path of ours, since none of its files is served."""
-    return str(error.detail or "")
 
 
 def refused_body(error: ValidationError) -> Problem:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from starlette.requests import Request
 
@@ -24,8 +24,9 @@ CLAIM_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a client asks: the form, the model to read, and the digest of both."""
+    """What an owner asks: the form, the model to read, and the digest of both."""
 
+    owner: str
     form: JobRequest
     model: ToImport
     digest: str
@@ -42,11 +43,11 @@ async def wanted_job(request: Request, service: Service, owner: str) -> AsyncIte
             if form.source is not None or form.graph is not None:
                 raise refused_field("/source", "excluded", form.source, "the model is uploaded")
             model = ToImport("onnx", file=upload.file.fileno())
-            yield Wanted(form, model, _digest(form, upload.digest), upload.n_bytes)
+            yield Wanted(owner, form, model, _digest(form, upload.digest), upload.n_bytes)
     elif kind == "application/json":
         form = await read_form(request, JobRequest, service.settings.body_bytes)
         with model_of(form.source, form.graph) as model:
-            yield Wanted(form, model, _digest(form, ""))
+            yield Wanted(owner, form, model, _digest(form, ""))
     else:
         raise Problem("unsupported-media-type", "send application/json or multipart/form-data")
 
@@ -56,30 +57,31 @@ def _digest(form: JobRequest, model: str) -> str:
 
 
 async def submit(
-    service: Service, owner: str, wanted: Wanted, idempotency_key: str | None
+    service: Service, wanted: Wanted, idempotency_key: str | None
 ) -> tuple[Submitted, bool]:
     """The job, and whether it is new. Problem: whatever is wrong with it; nothing is stored then."""
-    form = wanted.form
     workers = await service.known_workers()
-    place = resolve_place(workers, form.target, form.threads)
+    place = resolve_place(workers, wanted.form.target, wanted.form.threads)
     imported = await service.importer.read(wanted.model)
-    submission = _submission(service, owner, wanted, (place, imported, idempotency_key))
+    submission = replace(
+        _submission(wanted, place, imported),
+        queue_seconds=wanted.form.queue_seconds or service.settings.queue_seconds,
+        idempotency_key=idempotency_key,
+    )
 
-    def store(store: Store) -> tuple[Submitted, bool]:
+    def insert(store: Store) -> tuple[Submitted, bool]:
         submitted, is_new = store.submit(submission, service.settings.quota)
         if is_new and not imported.tasks:
             submitted = _end_empty(store, submitted)
         return submitted, is_new
 
-    return await service.run(store)
+    return await service.run(insert)
 
 
-def _submission(
-    service: Service, owner: str, wanted: Wanted, found: tuple[Place, Imported, str | None]
-) -> Submission:
-    form, (place, imported, key) = wanted.form, found
+def _submission(wanted: Wanted, place: Place, imported: Imported) -> Submission:
+    form = wanted.form
     return Submission(
-        owner=owner,
+        owner=wanted.owner,
         source=imported.name,
         source_key=imported.key,
         tasks=imported.tasks,
@@ -94,8 +96,6 @@ def _submission(
         policy=form.policy,
         priority=form.priority,
         labels=dict(form.labels),
-        queue_seconds=form.queue_seconds or service.settings.queue_seconds,
-        idempotency_key=key,
         body_digest=wanted.digest,
         upload_bytes=wanted.upload_bytes,
     )

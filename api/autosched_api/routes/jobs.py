@@ -18,7 +18,7 @@ from autosched.wire.page import DEFAULT_LIMIT, MAX_LIMIT, PageDocument
 from autosched.wire.submission import JobRequest, ResumeRequest
 from autosched_api.access import Caller
 from autosched_api.answers import PathKey, answer, service_of
-from autosched_api.bodies import media_type, parse_form, read_body
+from autosched_api.bodies import parse_form, read_body, require_json
 from autosched_api.cursors import cut, page_of
 from autosched_api.documented import job_body, json_body, problems
 from autosched_api.pending import WAITING_SHOWN, pending_reason
@@ -68,7 +68,7 @@ async def submit(
     """Submits a graph, a source of the shipped tables or an uploaded model. A target that is away makes the job wait."""
     service = service_of(request)
     async with wanted_job(request, service, caller.owner) as wanted:
-        submitted, is_new = await submit_job(service, caller.owner, wanted, idempotency_key)
+        submitted, is_new = await submit_job(service, wanted, idempotency_key)
     request.scope.setdefault("state", {})["job_id"] = submitted.id
     headers = {"Location": f"/v1/jobs/{submitted.id}"}
     if not is_new:
@@ -143,8 +143,7 @@ async def _resume_form(request: Request, most: int) -> ResumeRequest:
     body = await read_body(request, most)
     if not body:
         return ResumeRequest()
-    if media_type(request) != "application/json":
-        raise Problem("unsupported-media-type", "the body must be application/json")
+    require_json(request)
     return parse_form(body, ResumeRequest)
 
 
