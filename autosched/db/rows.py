@@ -68,12 +68,14 @@ RUN_COLUMNS = (
 )
 
 
+IS_SEARCH_RUN = and_(
+    RunRow.trial_id == func.coalesce(TrialRow.reused_id, TrialRow.id), RunRow.purpose == "search"
+)
+"""The condition that a run is the one whose result a trial has."""
+
+
 def select_trials() -> Query:
     """Trials with their search runs, for `trial_of`."""
-    searched = and_(
-        RunRow.trial_id == func.coalesce(TrialRow.reused_id, TrialRow.id),
-        RunRow.purpose == "search",
-    )
     return (
         select(
             *TRIAL_COLUMNS,
@@ -82,7 +84,7 @@ def select_trials() -> Query:
             Reused.number.label("reused_number"),
             *RUN_COLUMNS,
         )
-        .outerjoin(RunRow, searched)
+        .outerjoin(RunRow, IS_SEARCH_RUN)
         .outerjoin(Reused, Reused.id == TrialRow.reused_id)
     )
 

@@ -6,13 +6,21 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Text, and_, bindparam, func, select
+from sqlalchemy import Connection, Text, bindparam, func, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
 from autosched.db.chunks import chunks
 from autosched.db.jobs import load_tasks
-from autosched.db.rows import RUN_COLUMNS, Query, ResultRow, select_trials, timing_of, trial_of
+from autosched.db.rows import (
+    IS_SEARCH_RUN,
+    RUN_COLUMNS,
+    Query,
+    ResultRow,
+    select_trials,
+    timing_of,
+    trial_of,
+)
 from autosched.db.schema import RunRow, TaskRow, TrialRow
 from autosched.jobs.record import Failure, Page, TaskStanding
 from autosched.records.outcome import Outcome
@@ -131,23 +139,18 @@ def _select_failures(task_ids: Sequence[str]) -> Any:
     kind = func.substr(first_line(RunRow.error), 1, KIND_CHARACTERS)
     return (
         select(TrialRow.outcome, kind, func.count(), func.min(TrialRow.id))
-        .join(RunRow, _SEARCHED)
+        .join(RunRow, IS_SEARCH_RUN)
         .where(TrialRow.task_id.in_(task_ids))
         .where(TrialRow.outcome.in_([o.value for o in Outcome if o not in NO_FAILURE]))
         .group_by(TrialRow.outcome, kind)
     )
 
 
-_SEARCHED = and_(
-    RunRow.trial_id == func.coalesce(TrialRow.reused_id, TrialRow.id), RunRow.purpose == "search"
-)
-
-
 def _load_examples(connection: Connection, rows: Iterable[int]) -> dict[int, tuple[str, str]]:
     """The id and the log of each trial."""
     wanted = (
         select(TrialRow.id, TrialRow.task_id, TrialRow.number, RunRow.log)
-        .join(RunRow, _SEARCHED)
+        .join(RunRow, IS_SEARCH_RUN)
         .where(TrialRow.id.in_(list(rows)))
     )
     return {
