@@ -16,7 +16,7 @@ from autosched.db import exchange
 from autosched.db.chunks import ITEMS_A_STATEMENT, chunks
 from autosched.db.events import append_event
 from autosched.db.history import row_ids
-from autosched.db.jobs import spec_key
+from autosched.db.jobs import spec_key, spec_of
 from autosched.db.reading import ExportFile
 from autosched.db.rows import TIMING_NAMES, Columns, ResultRow, in_setting, setting_columns
 from autosched.db.schema import (
@@ -36,7 +36,6 @@ from autosched.db.winners import shape_columns
 from autosched.errors import InvalidInput
 from autosched.records.record import Candidate
 from autosched.records.rules import UNMEASURED
-from autosched.records.store import JobSpec
 
 
 @dataclass
@@ -104,16 +103,7 @@ def _tell_end(connection: Connection, job: Columns) -> None:
 
 
 def _job_columns(job: exchange.JobLine) -> Columns:
-    spec = JobSpec(
-        job.source,
-        job.source_key,
-        job.target_key,
-        job.threads,
-        job.toolchain_key,
-        int(job.seed),
-        job.trials,
-    )
-    key = spec_key(spec) if job.owner is None else job.id
+    key = spec_key(spec_of(job)) if job.owner is None else job.id
     columns = job.model_dump(exclude={"kind", "history"}) | {"spec_key": key}
     if job.ended_at is not None:
         return columns

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from dataclasses import fields as dataclass_fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,10 +23,14 @@ from autosched.db.schema import (
     TrialRow,
     WorkloadRow,
 )
-from autosched.db.targets import insert_missing, target_columns, workload_columns
+from autosched.db.targets import (
+    insert_missing,
+    target_columns,
+    toolchain_columns,
+    workload_columns,
+)
 from autosched.records.identity import new_job_id
 from autosched.records.record import task_id_of, trial_id
-from autosched.records.rules import storable_json
 from autosched.records.store import Job, JobSpec, JobState, TaskSpec
 
 
@@ -51,6 +56,12 @@ def open_job(connection: Connection, opening: Opening) -> Job:
     job = load_job(connection, job_id)
     assert job is not None
     return job
+
+
+def spec_of(fields: Any) -> JobSpec:
+    """The specification in a whole row, a submission or a line of an export file, which name its fields alike."""
+    found = {f.name: getattr(fields, f.name) for f in dataclass_fields(JobSpec)}
+    return JobSpec(**found | {"seed": int(fields.seed)})
 
 
 def spec_key(spec: JobSpec) -> str:
@@ -104,7 +115,7 @@ def _insert_keys(connection: Connection, opening: Opening) -> None:
     """The target, toolchain and workloads behind a job's keys, those that are not there yet."""
     spec = opening.spec
     insert_missing(connection, TargetRow, [target_columns(spec.target_key, opening.target)])
-    toolchain = {"key": spec.toolchain_key, "fields": storable_json(dict(opening.toolchain))}
+    toolchain = toolchain_columns(spec.toolchain_key, opening.toolchain)
     insert_missing(connection, ToolchainRow, [toolchain])
     texts = {t.workload_key: t.workload_text for t in opening.tasks}
     insert_missing(connection, WorkloadRow, [workload_columns(k, t) for k, t in texts.items()])
@@ -168,18 +179,9 @@ def load_tasks(connection: Connection, job_ids: Sequence[str]) -> Tasks:
 
 def job_of(row: ResultRow, tasks: Tasks, history: tuple[str, ...]) -> Job:
     """The job of a whole row."""
-    spec = JobSpec(
-        row.source,
-        row.source_key,
-        row.target_key,
-        row.threads,
-        row.toolchain_key,
-        int(row.seed),
-        row.trials,
-    )
     return Job(
         row.id,
-        spec,
+        spec_of(row),
         row.state,
         tuple(tasks.get(row.id, ())),
         history,

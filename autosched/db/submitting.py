@@ -7,14 +7,13 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import BigInteger, Connection, cast, func, select, update
 
 from autosched.db.events import append_event
-from autosched.db.jobs import Opening, insert_job
+from autosched.db.jobs import Opening, insert_job, spec_of
 from autosched.db.moves import queued_until
 from autosched.db.schema import JobRow
 from autosched.db.submitted import load_submitted
 from autosched.jobs.queue import IDEMPOTENCY_DAYS, KeyReused, Quota, QuotaExceeded
 from autosched.jobs.record import Submission, Submitted
 from autosched.records.identity import new_job_id
-from autosched.records.store import JobSpec
 
 
 def submit(connection: Connection, submission: Submission, quota: Quota) -> tuple[Submitted, bool]:
@@ -79,16 +78,9 @@ def _check_quota(connection: Connection, submission: Submission, quota: Quota) -
 
 def _insert(connection: Connection, submission: Submission) -> str:
     job_id = new_job_id()
-    spec = JobSpec(
-        submission.source,
-        submission.source_key,
-        submission.target_key,
-        submission.threads,
-        submission.toolchain_key,
-        submission.seed,
-        submission.trials,
+    opening = Opening(
+        spec_of(submission), submission.tasks, submission.target, submission.toolchain, ()
     )
-    opening = Opening(spec, submission.tasks, submission.target, submission.toolchain, ())
     columns = {
         "id": job_id,
         "spec_key": job_id,

@@ -26,6 +26,10 @@ def target_columns(key: str, fields: Mapping[str, Any]) -> Columns:
     }
 
 
+def toolchain_columns(key: str, fields: Mapping[str, Any]) -> Columns:
+    return {"key": key, "fields": storable_json(dict(fields))}
+
+
 def workload_columns(key: str, text: str) -> Columns:
     return {"key": key, "family_key": family_key(text), "text": text}
 

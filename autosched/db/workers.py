@@ -11,16 +11,15 @@ from autosched.db.clock import instant
 from autosched.db.rows import ResultRow
 from autosched.db.schema import TargetRow, ToolchainRow
 from autosched.db.service_schema import WorkerRow
-from autosched.db.targets import insert_missing, target_columns
+from autosched.db.targets import insert_missing, target_columns, toolchain_columns
 from autosched.db.upsert import insert_into
 from autosched.jobs.workers import ALIVE_SECONDS, Worker, WorkerState
-from autosched.records.rules import storable_json
 
 
 def register(connection: Connection, worker: Worker) -> None:
     """A worker of this id that is there is replaced."""
     insert_missing(connection, TargetRow, [target_columns(worker.target_key, worker.target)])
-    toolchain = {"key": worker.toolchain_key, "fields": storable_json(dict(worker.toolchain))}
+    toolchain = toolchain_columns(worker.toolchain_key, worker.toolchain)
     insert_missing(connection, ToolchainRow, [toolchain])
     now = instant(connection)
     columns = {
