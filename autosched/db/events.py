@@ -13,8 +13,9 @@ from sqlalchemy import Connection, insert, select, update
 
 from autosched.db.schema import JobRow
 from autosched.db.service_schema import EventRow
-from autosched.jobs.record import EventType, JobEvent
+from autosched.jobs.record import EndReason, EventType, JobEvent
 from autosched.records.rules import storable_json
+from autosched.records.store import JobState
 
 
 def append_event(
@@ -38,6 +39,13 @@ def append_event(
         "created_at": datetime.now(UTC),
     }
     connection.execute(insert(EventRow), [row])
+
+
+def append_state(
+    connection: Connection, job_id: str, state: JobState, end_reason: EndReason = ""
+) -> None:
+    """The event of a job's new state."""
+    append_event(connection, job_id, "job", {"state": state, "end_reason": end_reason})
 
 
 def load_events(

@@ -1,4 +1,5 @@
-"""The states of a submitted job in SQL: claimed, ended, cancelled, resumed, each under the job's row lock with its event.
+"""The states of a submitted job in SQL: claimed, ended, cancelled, resumed, each under the job's row lock with its
+event.
 
 Whoever locks a job locks it first, then its lease, tasks and trials: nobody waits in a circle.
 """
@@ -11,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import Connection, func, select, update
 
 from autosched.db.clock import instant
-from autosched.db.events import append_event
+from autosched.db.events import append_event, append_state
 from autosched.db.leases import Taking, forget_job_lease, job_is_held, standing_lease, take
 from autosched.db.rows import Columns, ResultRow
 from autosched.db.schema import JobRow
@@ -66,7 +67,7 @@ def claim(connection: Connection, holder: str, job_id: str, seconds: float) -> C
         started = job.started_at or datetime.now(UTC)
         _change(connection, job_id, {"fence": fence, "state": "running", "started_at": started})
     if job.state != "running":
-        append_event(connection, job_id, "job", {"state": "running", "end_reason": ""})
+        append_state(connection, job_id, "running")
     return Claim(_reload(connection, job_id), fence, is_inherited, job.spent_seconds)
 
 
@@ -92,7 +93,7 @@ def end(connection: Connection, job_id: str, ending: Ending) -> None:
     how = {"state": ending.state, "end_reason": ending.reason}
     _change(connection, job_id, {**how, "ended_at": datetime.now(UTC)})
     forget_job_lease(connection, job_id)
-    append_event(connection, job_id, "job", how)
+    append_state(connection, job_id, ending.state, ending.reason)
     append_event(connection, job_id, "end", {**how, "error": ending.error})
 
 
@@ -127,7 +128,7 @@ def resume(
         "seconds": job.seconds if seconds is None else seconds,
     }
     _change(connection, job_id, columns)
-    append_event(connection, job_id, "job", {"state": "queued", "end_reason": ""})
+    append_state(connection, job_id, "queued")
     return _reload(connection, job_id)
 
 

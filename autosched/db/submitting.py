@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import BigInteger, Connection, cast, func, select, update
 
-from autosched.db.events import append_event
+from autosched.db.events import append_state
 from autosched.db.jobs import Opening, insert_job, spec_of
 from autosched.db.moves import queued_until
 from autosched.db.schema import JobRow
@@ -97,5 +97,5 @@ def _insert(connection: Connection, submission: Submission) -> str:
         "upload_bytes": submission.upload_bytes,
     }
     insert_job(connection, opening, columns)
-    append_event(connection, job_id, "job", {"state": "queued", "end_reason": ""})
+    append_state(connection, job_id, "queued")
     return job_id
