@@ -125,9 +125,15 @@ def in_read(
     which costs PostgreSQL more. A StoreError says that the database cannot answer."""
     if one_state and engine.dialect.name == "postgresql":
         engine = engine.execution_options(isolation_level="REPEATABLE READ")
+    with reading(), engine.begin() as connection:
+        return work(connection)
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """What the database's errors mean to who reads: StoreError where it cannot answer."""
     try:
-        with engine.begin() as connection:
-            return work(connection)
+        yield
     except OperationalError as error:
         raise StoreError(f"the database cannot read: {error.orig}") from error
     except SQLAlchemyError as error:

@@ -11,10 +11,9 @@ from threading import Lock
 from typing import TypeVar
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError
 
-from autosched.db.engine import in_read
-from autosched.errors import StoreError
+from autosched.db.engine import in_read, reading
 
 Result = TypeVar("Result")
 
@@ -31,18 +30,15 @@ class SteadyReader:
         """The result of `work`. StoreError: the database cannot answer."""
         if self._engine.dialect.name == "sqlite":
             return in_read(self._engine, work)
-        with self._lock:
-            try:
-                return self._once(work)
-            except OperationalError as error:
-                self.close()
-                if not error.connection_invalidated:
-                    raise StoreError(f"the database cannot read: {error.orig}") from error
-            try:
-                return self._once(work)
-            except OperationalError as error:
-                self.close()
-                raise StoreError(f"the database cannot read: {error.orig}") from error
+        with self._lock, reading():
+            for is_last in (False, True):
+                try:
+                    return self._once(work)
+                except DBAPIError as error:
+                    self.close()
+                    if is_last or not error.connection_invalidated:
+                        raise
+        raise AssertionError("the last attempt returns or raises")
 
     def close(self) -> None:
         connection, self._connection = self._connection, None
