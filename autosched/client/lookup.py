@@ -33,7 +33,7 @@ class LookupMiss(AutoschedError):
 
 
 @dataclass(frozen=True)
-class Served:
+class ServedTarget:
     """What a service calls the target that is meant. `differs`: what is not as on that; its answers for it are
     compatible at best."""
 
@@ -67,7 +67,7 @@ class BestLookup:
         client: Client,
         cache_dir: Path | str,
         *,
-        locate: Callable[[Client], Served] | None = None,
+        locate: Callable[[Client], ServedTarget] | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client = client
@@ -115,7 +115,11 @@ class BestLookup:
         if not questions:
             return found
         asked = questions[0]
-        served = self._locate(self._client) if self._locate else Served(asked.target, asked.threads)
+        served = (
+            self._locate(self._client)
+            if self._locate
+            else ServedTarget(asked.target, asked.threads)
+        )
         for start in range(0, len(questions), MAX_WORKLOADS):
             some = questions[start : start + MAX_WORKLOADS]
             documents = self._client.best_many(
@@ -151,7 +155,7 @@ class BestLookup:
         return [Found(k.answer, True, k.fetched_at, reason) for k in answers if k is not None]
 
 
-def _as_meant(answer: BestDocument, served: Served) -> BestDocument:
+def _as_meant(answer: BestDocument, served: ServedTarget) -> BestDocument:
     """An answer for another target, seen from the one that was meant."""
     if not served.differs or answer.match == "default":
         return answer

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autosched.client import BestLookup, Client, Found, InvalidRequest
-from autosched.client.lookup import Served
+from autosched.client.lookup import ServedTarget
 from autosched.entry.build import build_chosen
 from autosched.entry.machine import Setup, check_runs_here, set_up
 from autosched.entry.served_target import find, nearest
@@ -86,16 +86,16 @@ def choose_served(work: Work, setup: Setup, answers: Sequence[BestDocument]) -> 
     return [_choose(s, setup, a) for s, a in zip(work.subjects, answers, strict=True)]
 
 
-def _locate(client: Client, target: Target, workload_key: str) -> Served:
-    """The target as workers of the service have it, or as it stands in the database; else the nearest that runs here."""
+def _locate(client: Client, target: Target, workload_key: str) -> ServedTarget:
+    """The target as workers of the service have it, or as it stands in the database; else the nearest that runs
+    here."""
     offered = client.targets().items
     same = find(offered, target)
     if same is not None:
-        return Served(same.key, same.threads)
+        return same
     if _is_stored(client, target, workload_key):
-        return Served(target.key)
-    near = nearest(offered, target)
-    return Served(near.key, near.threads, near.differs)
+        return ServedTarget(target.key)
+    return nearest(offered, target)
 
 
 def _is_stored(client: Client, target: Target, workload_key: str) -> bool:

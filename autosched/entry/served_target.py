@@ -8,8 +8,9 @@ nearest of those, with what differs, so that its answers are taken as compatible
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from autosched.client.lookup import ServedTarget
 from autosched.errors import InvalidInput
 from autosched.target.compare import differences, obstacles
 from autosched.target.files import HOST, resolve_target, target_names, target_of_fields
@@ -17,24 +18,15 @@ from autosched.target.target import Target
 from autosched.wire.machine import TargetDocument
 
 
-@dataclass(frozen=True)
-class Placed:
-    """A target of the service: `key` there, `threads` to ask for. `differs`: what is not as on the machine meant."""
-
-    key: str
-    threads: int
-    differs: str = ""
-
-
-def find(offered: Sequence[TargetDocument], wanted: Target) -> Placed | None:
+def find(offered: Sequence[TargetDocument], wanted: Target) -> ServedTarget | None:
     """The service's target that is this machine, if it has one."""
     for document, fields in _known(offered):
         if replace(fields, threads=wanted.threads) == wanted and wanted.threads <= fields.threads:
-            return Placed(document.key, wanted.threads)
+            return ServedTarget(document.key, wanted.threads)
     return None
 
 
-def nearest(offered: Sequence[TargetDocument], wanted: Target) -> Placed:
+def nearest(offered: Sequence[TargetDocument], wanted: Target) -> ServedTarget:
     """The service's target that differs least of those whose code runs on a machine. InvalidInput: there is none, with
     what each lacks."""
     known = _known(offered)
@@ -47,7 +39,7 @@ def nearest(offered: Sequence[TargetDocument], wanted: Target) -> Placed:
     document, fields = min(running, key=lambda pair: _strangeness(pair[1], wanted))
     threads = min(wanted.threads, fields.threads)
     differs = differences(replace(fields, threads=threads), wanted)
-    return Placed(document.key, threads, "; ".join(differs))
+    return ServedTarget(document.key, threads, "; ".join(differs))
 
 
 def submitted_target(offered: Sequence[TargetDocument], name: str, threads: int | None) -> str:
@@ -55,10 +47,10 @@ def submitted_target(offered: Sequence[TargetDocument], name: str, threads: int 
     wanted = resolve_target(name, threads)
     same = find(offered, wanted)
     if same is not None:
-        return same.key
+        return same.target
     near = nearest(offered, wanted)
     raise InvalidInput(
-        f"target {name!r}: the service has none like it; {near.key} is the nearest ({near.differs})"
+        f"target {name!r}: the service has none like it; {near.target} is the nearest ({near.differs})"
     )
 
 

@@ -307,9 +307,9 @@ def test_a_trial_of_a_service_is_shown_and_generated_here(
 
 def test_targets_are_found_by_all_but_their_threads() -> None:
     document = TargetDocument.model_validate(target_document(SETUP.target, 8))
-    placed = find([document], replace(SETUP.target, threads=3))
-    assert placed is not None
-    assert (placed.key, placed.threads, placed.differs) == (document.key, 3, "")
+    found = find([document], replace(SETUP.target, threads=3))
+    assert found is not None
+    assert (found.target, found.threads, found.differs) == (document.key, 3, "")
     assert find([document], replace(SETUP.target, threads=9)) is None
     many = nearest([document], replace(SETUP.target, threads=9))
     assert "threads" in many.differs
