@@ -27,7 +27,7 @@ def dispatch(db: str, lab: Lab, options: Options) -> None:
     log = open_log(process="dispatcher", holder=worker.id)
     try:
         store.register(worker)  # so that jobs for it are accepted from now on
-        dispatcher = Dispatcher(Post(db, worker, offer), store, lab, options, log)
+        dispatcher = Dispatcher(Post(db, worker.id, offer), store, lab, options, log)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: dispatcher.stop())
         dispatcher.run()

@@ -20,7 +20,6 @@ from autosched.entry.service_log import Log
 from autosched.errors import StoreError
 from autosched.jobs.fair import WINDOW_SECONDS
 from autosched.jobs.queue import Claim, FenceLost, Turn
-from autosched.jobs.workers import Worker
 from autosched.measure.janitor import sweep
 from autosched_workers.decide import decide
 from autosched_workers.job_process import Assignment
@@ -55,15 +54,12 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Post:
-    """Where a dispatcher stands: its database, its entry among the workers, and what its lab offers."""
+    """Where a dispatcher stands: its database, its id among the workers, as whom it holds leases, and what its lab
+    offers."""
 
     db: str
-    worker: Worker
+    holder: str
     offer: Offer
-
-    @property
-    def holder(self) -> str:
-        return self.worker.id
 
 
 class Dispatcher:
@@ -88,8 +84,7 @@ class Dispatcher:
         self._writes: deque[Callable[[], None]] = deque()
         now = time.monotonic()
         self._state = State(options, now=now, renewed_at=now)
-        lease = options.lease_seconds
-        self._timers = _timers(lease, now)
+        self._timers = _timers(options.lease_seconds, now)
 
     def stop(self) -> None:
         """Asks for the end; may be called from a signal handler."""
@@ -97,16 +92,16 @@ class Dispatcher:
         os.write(self._wake_writer, b"x")
 
     def run(self) -> None:
-        self._log.info("dispatcher_started", holder=self._post.holder, devices=list(self._names))
+        self._log.info("dispatcher_started", devices=list(self._names))
         while not self._finished:
             for name in self._timers.due(time.monotonic()):
-                self._due(name)
+                DUE[name](self)
             self._write_what_waits()
             for event in self._wait():
                 self._handle(event)
         self._store.release_devices(self._post.holder)
-        self._store.seen(self._post.worker.id, "gone")
-        self._log.info("dispatcher_ended", holder=self._post.holder)
+        self._store.seen(self._post.holder, "gone")
+        self._log.info("dispatcher_ended")
 
     def _wait(self) -> list[Event]:
         seconds = self._timers.seconds_left(time.monotonic())
@@ -123,9 +118,6 @@ class Dispatcher:
             DOERS[type(command)](self, command)
 
     # What is due.
-
-    def _due(self, name: str) -> None:
-        DUE[name](self)
 
     def _renew(self) -> None:
         at = time.monotonic()
@@ -170,7 +162,7 @@ class Dispatcher:
                 self._timers.hurry("look")
 
     def _be_seen(self) -> None:
-        self._asked(lambda: self._store.seen(self._post.worker.id))
+        self._asked(lambda: self._store.seen(self._post.holder))
 
     def _end_overdue(self) -> None:
         n = self._asked(self._store.end_overdue)
