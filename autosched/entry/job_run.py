@@ -32,8 +32,8 @@ CHECK_STREAM = 1 << 31
 
 @dataclass(frozen=True)
 class JobContext:
-    """Where a job runs: machine, store, turns (by default it is alone there), and who hears of it. `ahead`: the device is not of these cores, so that
-    it need not wait for results to be stored."""
+    """Where a job runs: machine, store, turns (by default it is alone there), and who hears of it. `ahead`: the device
+    is not of these cores, so that it need not wait for results to be stored."""
 
     machine: Machine
     store: TuningStore

@@ -103,23 +103,27 @@ class _Run:
                 machine = stack.enter_context(
                     self.lab.open(setup, job.spec.seed, self.turns.current_device)
                 )
-            done = self._done(job)
-            self._begin(job, subjects, machine, is_first=not done)
-            announcer = Announcer(self._append, self._standing, job.spec.trials, done)
-            run = JobRun(
-                self._job(),
-                subjects,
-                JobContext(
-                    machine, self.store, self.turns, announcer, ahead=not self.lab.alternates
-                ),
-                policy=self.assignment.policy,
-                seconds=self.assignment.seconds,
-                relative=job.spec.source.startswith("suite:"),
-                is_inherited=self.assignment.is_inherited,
-            )
-            report = run.run()
-            announcer.flush()
-            announcer.spent(report.phase_seconds)
+            return self._tune(job, subjects, machine)
+
+    def _tune(self, job: Job, subjects: Sequence[Subject], machine: Machine) -> JobEnd | None:
+        done = self._done(job)
+        self._begin(job, subjects, machine, is_first=not done)
+        announcer = Announcer(self._append, self._standing, job.spec.trials, done)
+        context = JobContext(
+            machine, self.store, self.turns, announcer, ahead=not self.lab.alternates
+        )
+        run = JobRun(
+            self._job(),  # with the history that it begins from, noted just now
+            subjects,
+            context,
+            policy=self.assignment.policy,
+            seconds=self.assignment.seconds,
+            relative=job.spec.source.startswith("suite:"),
+            is_inherited=self.assignment.is_inherited,
+        )
+        report = run.run()
+        announcer.flush()
+        announcer.spent(report.phase_seconds)
         return _end_of(report)
 
     def _begin(
