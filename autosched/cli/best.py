@@ -9,7 +9,15 @@ import typer
 
 from autosched.cli import options
 from autosched.cli.connection import LOOKUP_SECONDS, cache_directory, connect
-from autosched.cli.output import ERR, OUT, print_json, say_untuned, table, time_text
+from autosched.cli.output import (
+    ERR,
+    OUT,
+    moment_text,
+    print_json,
+    say_untuned,
+    table,
+    time_text,
+)
 from autosched.cli.status import DONE
 
 if TYPE_CHECKING:
@@ -53,7 +61,7 @@ def say_cached(found: Sequence[Found]) -> None:
     if stale:
         ERR.print(
             f"the server is away, so {len(stale)} of {len(found)} answers are from the cache, "
-            f"the oldest of {min(stale):%Y-%m-%d %H:%M:%S} UTC: {found[0].reason}",
+            f"the oldest of {moment_text(min(stale))}: {found[0].reason}",
             markup=False,
         )
     elif found and found[0].reason:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from autosched.cli import options
 from autosched.cli.connection import connect
-from autosched.cli.output import ERR, OUT, print_json, table
+from autosched.cli.output import ERR, OUT, moment_text, print_json, table
 from autosched.cli.status import DONE
 
 if TYPE_CHECKING:
@@ -45,7 +44,14 @@ def list_(
         print_json(page)
         return DONE
     rows = [
-        (j.id, _state(j), f"{j.trials}/{j.budget.trials}", j.owner, j.source, _when(j.created_at))
+        (
+            j.id,
+            _state(j),
+            f"{j.trials}/{j.budget.trials}",
+            j.owner,
+            j.source,
+            moment_text(j.created_at),
+        )
         for j in page.items
     ]
     columns = ("job", "state", "trials", "owner", "source", "submitted")
@@ -144,9 +150,9 @@ def _show(job: JobDocument) -> None:
         "budget": f"{job.trials} of {job.budget.trials} trials"
         + (f", at most {job.budget.seconds:g} s" if job.budget.seconds is not None else ""),
         "labels": ", ".join(f"{name}={value}" for name, value in job.labels.items()),
-        "submitted": _when(job.created_at),
-        "started": _when(job.started_at),
-        "ended": _when(job.ended_at),
+        "submitted": moment_text(job.created_at),
+        "started": moment_text(job.started_at),
+        "ended": moment_text(job.ended_at),
     }
     for name, text in lines.items():
         if text:
@@ -161,7 +167,3 @@ def _show(job: JobDocument) -> None:
 def _state(job: JobDocument) -> str:
     why = job.end_reason or job.pending_reason
     return f"{job.state} ({why})" if why else job.state
-
-
-def _when(moment: datetime | None) -> str:
-    return f"{moment:%Y-%m-%d %H:%M:%S} UTC" if moment is not None else ""

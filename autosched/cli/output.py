@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from datetime import datetime
 
 from pydantic import BaseModel
 from rich.console import Console
@@ -82,6 +83,11 @@ def time_text(seconds: float | None) -> str:
         if seconds * factor >= 1:
             return f"{seconds * factor:.3g} {unit}"
     return f"{seconds * 1e6:.3g} us"
+
+
+def moment_text(moment: datetime | None) -> str:
+    """2026-01-31 12:00:00 UTC; nothing for none. In UTC, as every time of the service is."""
+    return "" if moment is None else f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def ratio_text(ratio: float | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autosched.cli import options
 from autosched.cli.connection import connect
-from autosched.cli.output import OUT, print_json, table
+from autosched.cli.output import OUT, moment_text, print_json, table
 from autosched.cli.status import DONE
 
 
@@ -27,7 +27,7 @@ def workers(
             w.state if w.alive or w.state == "gone" else f"{w.state}, away",
             ", ".join(w.devices),
             f"{w.target_key}, {w.max_threads} threads",
-            "-" if w.seen_at is None else f"{w.seen_at:%Y-%m-%d %H:%M:%S} UTC",
+            moment_text(w.seen_at) or "-",
             w.note,
         )
         for w in found.items

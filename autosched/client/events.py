@@ -1,7 +1,8 @@
 """The events of a job as they come, over however many connections: a program that resumes by `Last-Event-ID`.
 
 The stream (WHATWG HTML, 9.2) is cut into lines wherever the network cut it into chunks. An event is handed out once:
-one whose number was seen already is dropped. The service closes the stream after the last `end`, and answers 204 where there is nothing after it.
+one whose number was seen already is dropped. The service closes the stream after the last `end`, and answers 204 where
+there is nothing after it.
 """
 
 from __future__ import annotations

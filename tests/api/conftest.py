@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -85,7 +84,8 @@ class Client:
 
 @dataclass
 class Api:
-    """A service: the application and its client, its store, and what it logged. Every owner's requests carry a token of their own."""
+    """A service: the application and its client, its store, and what it logged. Every owner's requests carry a token of
+    their own."""
 
     app: FastAPI
     client: Client
@@ -160,11 +160,6 @@ def api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 @pytest.fixture
 def caller(api: Api) -> Caller:
     return api.caller()
-
-
-@pytest.fixture
-def sqlite_url(tmp_path: Path) -> str:
-    return str(tmp_path / "service.db")
 
 
 def problem(answer: httpx.Response, status: int, name: str) -> dict[str, Any]:
