@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,15 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from autosched.client import Client, Patience
+from autosched.client import Client
 from autosched.testing.waiting import until
+from tests.api.process import ENVIRONMENT
+from tests.service.serving import end_politely, serving
 from tests.service.submissions import matmul_graph
 
 pytestmark = pytest.mark.slow
 
 
 @dataclass(frozen=True)
-class Serving:
+class Shell:
+    """Where commands for the service at `url` are given."""
+
     url: str
     folder: Path
 
@@ -30,7 +33,7 @@ class Serving:
         words = line.replace("%", str(self.folder)).split()
         command = [sys.executable, "-m", "autosched", *words, "--server", self.url]
         pipe = subprocess.PIPE
-        return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
+        return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=ENVIRONMENT)
 
     def run(self, line: str) -> tuple[int, str, str]:
         """Status, stdout and stderr of a command."""
@@ -40,29 +43,16 @@ class Serving:
 
 
 @pytest.fixture(scope="module")
-def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     folder = tmp_path_factory.mktemp("serving")
     (folder / "graph.json").write_text(json.dumps(matmul_graph(8)))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = f"serve --port {port} --db {folder}/service.db --simulate 0.02"
-    with (folder / "log").open("w") as log:
-        service = subprocess.Popen(
-            [sys.executable, "-m", "autosched", *command.split()], stdout=log, stderr=log
-        )
-        try:
-            url = f"http://127.0.0.1:{port}"
-            with Client(url, patience=Patience(longest_wait=0.5)) as client:
-                until(lambda: client.workers().items)
-            yield Serving(url, folder)
-        finally:
-            service.send_signal(signal.SIGTERM)
-            service.wait(30)
+    with serving(str(folder / "service.db"), folder) as (service, client):
+        yield Shell(str(client.address), folder)
+        end_politely(service)
 
 
-def test_a_tune_prints_its_table_and_its_object(serving: Serving) -> None:
-    status, out, err = serving.run("tune %/graph.json --trials 12 --threads 1 --json")
+def test_a_tune_prints_its_table_and_its_object(shell: Shell) -> None:
+    status, out, err = shell.run("tune %/graph.json --trials 12 --threads 1 --json")
     assert status == 0, err
     document = json.loads(out)
     (task,) = document["tasks"]
@@ -71,18 +61,18 @@ def test_a_tune_prints_its_table_and_its_object(serving: Serving) -> None:
     assert task["best_us"] <= task["default_us"]
     assert document["phase_s"]["search"] > 0
     assert document["wall_s"] == pytest.approx(sum(document["phase_s"].values()))
-    status, out, _ = serving.run(f"jobs follow {document['job']}")
+    status, out, _ = shell.run(f"jobs follow {document['job']}")
     assert status == 0
     assert task["name"] in out
-    status, out, _ = serving.run(f"trial {task['trial']}")
+    status, out, _ = shell.run(f"trial {task['trial']}")
     assert status == 0
     assert document["job"] in out
-    status, out, _ = serving.run(f"jobs show {document['job']} --json")
+    status, out, _ = shell.run(f"jobs show {document['job']} --json")
     assert json.loads(out)["tasks"] == document["tasks"]
 
 
-def test_who_interrupts_detaches_and_can_come_back(serving: Serving) -> None:
-    command = serving.start("tune %/graph.json --trials 100000 --threads 2")
+def test_who_interrupts_detaches_and_can_come_back(shell: Shell) -> None:
+    command = shell.start("tune %/graph.json --trials 100000 --threads 2")
     assert command.stderr is not None
     first = command.stderr.readline()
     job = first.split()[1].rstrip(":")
@@ -91,24 +81,24 @@ def test_who_interrupts_detaches_and_can_come_back(serving: Serving) -> None:
     assert command.returncode == 130, err
     assert out == ""
     assert f"autosched jobs follow {job}" in err
-    with Client(serving.url) as client:
+    with Client(shell.url) as client:
         until(lambda: client.job(job).state == "running")
-    following = serving.start(f"jobs follow {job} --json")
-    status, out, _ = serving.run(f"jobs cancel {job}")
+    following = shell.start(f"jobs follow {job} --json")
+    status, out, _ = shell.run(f"jobs cancel {job}")
     assert status == 0
     assert job in out
     out, err = following.communicate(timeout=60)
     assert following.returncode == 1
     assert "cancelled" in err
     assert json.loads(out)["interrupted"] is True
-    status, out, _ = serving.run("jobs list --state cancelled")
+    status, out, _ = shell.run("jobs list --state cancelled")
     assert status == 0
     assert job in out
 
 
-def test_what_the_service_refuses_is_bad_input(serving: Serving) -> None:
-    status, out, err = serving.run("tune suite:NOPE* --trials 1")
+def test_what_the_service_refuses_is_bad_input(shell: Shell) -> None:
+    status, out, err = shell.run("tune suite:NOPE* --trials 1")
     assert (status, out) == (2, "")
     assert err.startswith("error: ")
-    assert serving.run("jobs show nothing")[0] == 2
-    assert serving.run("jobs resume nothing")[0] == 2
+    assert shell.run("jobs show nothing")[0] == 2
+    assert shell.run("jobs resume nothing")[0] == 2
