@@ -138,16 +138,15 @@ def _yielding(state: State, survey: Survey) -> Held | None:
     is_full = len(state.held) >= state.options.slots
     if not is_full or any(h.stop for h in state.held.values()):
         return None
-    ours = {h.owner for h in state.held.values()}
-    next_up = first([w for w in survey.waiting if w.owner not in ours], state.use)
-    higher = first(survey.waiting, {})
     quantum = state.options.quantum_seconds
     candidates = [h for h in state.held.values() if state.now - h.since >= quantum]
     if not candidates:
         return None
     richest = max(candidates, key=lambda h: (-h.priority, state.use.get(h.owner, 0.0)))
-    if higher is not None and higher.priority > richest.priority:
+    if any(w.priority > richest.priority for w in survey.waiting):
         return richest
+    ours = {h.owner for h in state.held.values()}
+    next_up = first([w for w in survey.waiting if w.owner not in ours], state.use)
     if next_up is None or next_up.priority < richest.priority:
         return None
     ahead = state.use.get(richest.owner, 0.0) - state.use.get(next_up.owner, 0.0)
@@ -171,8 +170,8 @@ def _device_asked(state: State, event: DeviceAsked) -> Decision:
 
 def _device_returned(state: State, event: DeviceReturned) -> Decision:
     state, commands = _turn_over(state, event.job_id)
-    deaths = {j: n for j, n in state.deaths.items() if j != event.job_id}
-    return replace(state.with_held(event.job_id, progressed=True), deaths=deaths), commands
+    state = state.with_held(event.job_id, progressed=True)
+    return state.with_deaths(event.job_id, 0), commands
 
 
 def _turn_over(state: State, job_id: str) -> Decision:
@@ -211,11 +210,11 @@ def _died(state: State, held: Held, how: str) -> Decision:
     deaths = 1 if held.progressed else state.deaths.get(held.job_id, 0) + 1
     if deaths >= state.options.deaths:
         error = f"its process ended {deaths} times without any progress, at last {how}"
-        known = {j: n for j, n in state.deaths.items() if j != held.job_id}
         end = JobEnd("failed", "error", error)
-        return replace(state, deaths=known), [EndJob(held.job_id, held.fence, end)]
-    state = replace(state, deaths={**state.deaths, held.job_id: deaths})
-    return state, [ReleaseJob(held.job_id, held.fence, is_clean=False)]
+        return state.with_deaths(held.job_id, 0), [EndJob(held.job_id, held.fence, end)]
+    return state.with_deaths(held.job_id, deaths), [
+        ReleaseJob(held.job_id, held.fence, is_clean=False)
+    ]
 
 
 def _stop_asked(state: State, event: StopAsked) -> Decision:

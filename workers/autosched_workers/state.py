@@ -75,7 +75,13 @@ class State:
         return replace(self, held={**self.held, job_id: replace(self.held[job_id], **changes)})
 
     def without(self, job_id: str) -> State:
+        """The state when a job is held no more."""
         return replace(self, held={k: h for k, h in self.held.items() if k != job_id})
+
+    def with_deaths(self, job_id: str, n: int) -> State:
+        """The state when a job's process has ended so many times in a row without progress."""
+        others = {k: d for k, d in self.deaths.items() if k != job_id}
+        return replace(self, deaths=others | ({job_id: n} if n else {}))
 
     @property
     def free_devices(self) -> list[str]:
