@@ -125,11 +125,10 @@ def read_reply(reply: Reply, read: Callable[[Any], T]) -> T:
 
 
 def _upload_seconds(request: Request) -> float:
+    """0 where there is no file, or one that cannot be read: opening it says so."""
+    if request.model is None:
+        return 0.0
     try:
-        return (
-            0.0
-            if request.model is None
-            else request.model.stat().st_size / SLOW_LINE_BYTES_PER_SECOND
-        )
+        return request.model.stat().st_size / SLOW_LINE_BYTES_PER_SECOND
     except OSError:
         return 0.0

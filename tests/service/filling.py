@@ -83,9 +83,8 @@ def fill(store: SqlTuningStore, *, trials: int, workloads: int) -> Filled:
     )
     constraints = _drop_indexes(store) if store.engine.dialect.name == "postgresql" else []
     with write(store.engine) as connection:
-        if (
-            constraints
-        ):  # with wal_level minimal, a table emptied here is not logged as it is filled
+        if constraints:
+            # With wal_level minimal, a table emptied here is not logged as it is filled.
             connection.execute(text("truncate trials cascade"))
         _insert_trials(connection, trials, trials // workloads)
         _insert_winners(connection, trials // workloads, dict(zip(keys, texts, strict=True)))
