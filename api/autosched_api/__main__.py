@@ -14,6 +14,7 @@ from pydantic_settings import CliApp
 
 from autosched.entry.service_log import open_log
 from autosched.errors import AutoschedError
+from autosched.measure import linux
 from autosched_api.app import create_app
 from autosched_api.server import serve
 from autosched_api.settings import Settings
@@ -30,6 +31,7 @@ def main(arguments: list[str]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     log = open_log()
+    linux.share_heaps(1)
     try:
         app = create_app(settings, log=log)
     except AutoschedError as error:

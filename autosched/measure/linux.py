@@ -10,6 +10,7 @@ PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
+M_ARENA_MAX = -8
 CLONE_NEWIPC = 0x08000000
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
@@ -58,6 +59,13 @@ def protect(address: int, n_bytes: int, access: int) -> None:
 def advise_huge_pages(address: int, n_bytes: int) -> None:
     """Asks for huge pages; hosts that have none refuse, which changes nothing."""
     _libc.madvise(ctypes.c_void_p(address), ctypes.c_size_t(n_bytes), 14)
+
+
+def share_heaps(most: int) -> None:
+    """Lets threads share so many heaps of the C library, which by itself gives many threads one each, and each keeps
+    what it once needed. Libraries that have no such setting change nothing."""
+    if hasattr(_libc, "mallopt"):
+        _libc.mallopt(ctypes.c_int(M_ARENA_MAX), ctypes.c_int(most))
 
 
 def _raise(call: str) -> None:
