@@ -13,7 +13,7 @@ import pytest
 from autosched.records.outcome import Outcome
 from autosched.records.record import Measurement
 from autosched.testing.records import TARGET, ok, trial
-from tests.api.conftest import UPLOAD_BYTES, Api, Caller, problem
+from tests.api.conftest import UPLOAD_BYTES, Api, Caller, problem, worker_of
 
 RELU = {
     "autosched_graph": 1,
@@ -187,9 +187,11 @@ def test_a_cancelled_job_is_resumed_with_new_totals(caller: Caller) -> None:
 
 
 def test_a_waiting_job_says_what_it_waits_for(api: Api, caller: Caller) -> None:
-    first, second = caller.submit(threads=1), caller.submit(threads=1)
-    del first
-    assert "position" in second["pending_reason"] or "queue" in second["pending_reason"]
+    api.store.register(worker_of())  # it is there, as of now
+    api.app.state.service.workers.drop("")
+    first, second = (caller.submit(threads=1, priority=100) for _ in range(2))
+    assert first["pending_reason"] == "next in the queue"
+    assert second["pending_reason"] == "position 2 in the queue"
 
 
 def test_an_owner_has_a_bounded_number_of_jobs(api: Api) -> None:
