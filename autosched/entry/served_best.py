@@ -35,7 +35,6 @@ class ServedBest:
     """The kernels of a source, and how each answer came: `found` runs beside `chosen`."""
 
     work: Work
-    setup: Setup
     chosen: tuple[Chosen, ...]
     found: tuple[Found, ...]
 
@@ -50,19 +49,7 @@ def served_best(
     compiler: str | None = None,
 ) -> ServedBest:
     """One answer a workload. LookupMiss: the service is away and the cache has no answer. InvalidInput: as `tune`."""
-    setup = set_up(target, threads, compiler)
-    work = work_of(source)
-    keys = [s.workload.key for s in work.subjects]
-    lookup = BestLookup(client, cache_dir, locate=lambda c: _locate(c, setup.target, keys[0]))
-    found = lookup.many(
-        keys,
-        setup.target.key,
-        texts=[canonical_text(s.workload) for s in work.subjects],
-        threads=setup.target.threads,
-        toolchain=setup.toolchain.key,
-    )
-    answers = [f.answer for f in found]
-    return ServedBest(work, setup, tuple(choose_served(work, setup, answers)), tuple(found))
+    return _ask(source, client, cache_dir, set_up(target, threads, compiler))
 
 
 def served_build(
@@ -76,9 +63,25 @@ def served_build(
     compiler: str | None = None,
 ) -> tuple[Manifest, ServedBest]:
     """A directory as `build` makes it, of the kernels that a service knows, compiled here."""
-    check_runs_here(set_up(target, threads, compiler))
-    best = served_best(source, client, cache_dir, target=target, threads=threads, compiler=compiler)
-    return build_chosen(best.work, best.chosen, best.setup, directory), best
+    setup = set_up(target, threads, compiler)
+    check_runs_here(setup)
+    best = _ask(source, client, cache_dir, setup)
+    return build_chosen(best.work, best.chosen, setup, directory), best
+
+
+def _ask(source: AnySource, client: Client, cache_dir: Path, setup: Setup) -> ServedBest:
+    work = work_of(source)
+    keys = [s.workload.key for s in work.subjects]
+    lookup = BestLookup(client, cache_dir, locate=lambda c: _locate(c, setup.target, keys[0]))
+    found = lookup.many(
+        keys,
+        setup.target.key,
+        texts=[canonical_text(s.workload) for s in work.subjects],
+        threads=setup.target.threads,
+        toolchain=setup.toolchain.key,
+    )
+    answers = [f.answer for f in found]
+    return ServedBest(work, tuple(choose_served(work, setup, answers)), tuple(found))
 
 
 def choose_served(work: Work, setup: Setup, answers: Sequence[BestDocument]) -> list[Chosen]:
