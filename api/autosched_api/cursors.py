@@ -38,6 +38,6 @@ def _after(kind: str, cursor: str) -> str:
     except (binascii.Error, ValueError):
         raise Problem("bad-cursor", "the cursor is no text that a list gave") from None
     found, colon, last = text.partition(":")
-    if found != kind or not colon or not re.fullmatch(KEY_PATTERN.rstrip("$"), last):
+    if found != kind or not colon or not re.fullmatch(KEY_PATTERN, last):
         raise Problem("bad-cursor", "the cursor is of another list")
     return last

@@ -22,7 +22,7 @@ from autosched_api.service import Service
 
 PATH: Final = "/v1/best"
 NAMES: Final = frozenset({b"workload", b"target", b"threads", b"toolchain"})
-VALUE: Final = re.compile(KEY_PATTERN.rstrip("$").encode())
+VALUE: Final = re.compile(KEY_PATTERN.encode())
 THREADS: Final = re.compile(rb"[1-9][0-9]{0,2}")
 
 Query = dict[bytes, str]
