@@ -5,7 +5,7 @@
         postgres.restart("immediate")       # as `pg_ctl restart -m immediate` does: connections are cut
 
 The server refuses to run as root, so root starts it as the user `postgres`, and anybody else as oneself. It listens on
-a socket in its own directory alone. A server whose test process was killed is ended by the next one to start here.
+a socket in its own directory alone, unless told otherwise. A server whose test process was killed is ended by the next one to start here.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from autosched.db.upgrade import upgrade
+from autosched.testing.ownership import is_alive, own_tag
 
 SERVER_USER = "postgres"
 PREFIX = "pg-"
@@ -104,6 +105,13 @@ class Cluster:
         self.stop(mode)
         self.start()
 
+    def is_running(self) -> bool:
+        try:
+            self._control("status")
+        except RuntimeError:
+            return False
+        return True
+
     def _control(self, action: str, *arguments: str) -> None:
         wait = ("-w", "-t", str(WAIT_SECONDS), "-s")
         self.program("pg_ctl", action, "-D", str(self.directory / "data"), *wait, *arguments)
@@ -111,51 +119,49 @@ class Cluster:
 
 @contextmanager
 def cluster(
-    *, parent: Path | None = None, settings: Mapping[str, str] | None = None
+    *,
+    parent: Path | None = None,
+    settings: Mapping[str, str] | None = None,
+    prefix: Sequence[str] = (),
+    clients: str | None = None,
 ) -> Iterator[Cluster]:
     """A running cluster, in memory unless a `parent` directory is named (by a short path: sockets have short ones), with
-    a template database at the current schema. `settings` go over `SETTINGS`. NoPostgres: it cannot be had."""
-    programs, as_user = installed_programs(), _as_server_user()
+    a template database at the current schema. `settings` go over `SETTINGS`; `prefix` is what its commands begin with, as
+    on another host; `clients` are the addresses that it believes, besides its own. NoPostgres: it cannot be had."""
+    programs, as_user = installed_programs(), (*prefix, *_as_server_user())
     home = parent or Path("/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir())
     for left in home.glob(f"{PREFIX}*/{OWNER}"):
         _end_if_left(left, programs, as_user)
     directory = Path(tempfile.mkdtemp(prefix=PREFIX, dir=home))
     postgres = Cluster(directory, programs, as_user)
     try:
-        (directory / OWNER).write_text(f"{os.getpid()} {_started(os.getpid())}")
+        (directory / OWNER).write_text(own_tag())
         if as_user:
             shutil.chown(directory, SERVER_USER)
         directory.chmod(0o755)
         data = str(directory / "data")
         postgres.program("initdb", "-D", data, "-A", "trust", "-E", "UTF8", "--no-sync")
         _write_settings(postgres, SETTINGS | dict(settings or {}))
+        if clients is not None:
+            _append(postgres, "pg_hba.conf", f"host all all {clients} trust\n")
         postgres.start()
         try:
             postgres.sql(f"create database {TEMPLATE} template template0")
             upgrade(postgres.url(TEMPLATE))
             yield postgres
         finally:
-            postgres.stop("immediate")
+            if postgres.is_running():
+                postgres.stop("immediate")
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-
-
-def _started(pid: int) -> str | None:
-    """When a process began, in the kernel's ticks; None: there is none of this number. Tells a number used again."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    return stat.rpartition(")")[2].split()[19]
 
 
 def _end_if_left(owner: Path, programs: Path, as_user: Sequence[str]) -> None:
     """Stop and remove a server whose owner has ended."""
     try:
-        pid, started = owner.read_text().split()
-        if started == str(_started(int(pid))):
+        if is_alive(owner.read_text()):
             return
-    except (OSError, ValueError):
+    except OSError:
         return  # being written or removed
     left = Cluster(owner.parent, programs, as_user)
     with suppress(RuntimeError, OSError):
@@ -190,6 +196,9 @@ def _as_server_user() -> tuple[str, ...]:
 
 def _write_settings(postgres: Cluster, settings: Mapping[str, str]) -> None:
     lines = "".join(f"{name} = {value}\n" for name, value in settings.items())
-    path = postgres.directory / "data" / "postgresql.conf"
-    with path.open("a") as file:
+    _append(postgres, "postgresql.conf", lines)
+
+
+def _append(postgres: Cluster, name: str, lines: str) -> None:
+    with (postgres.directory / "data" / name).open("a") as file:
         file.write(lines)
