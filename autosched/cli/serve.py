@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import socket
@@ -35,7 +36,7 @@ def serve(
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="No kernels: a simulated device, each run taking so long. To try a service out.",
+            help="No kernels: a simulated device, each run taking so long. To try a service out, on a database of its own.",
         ),
     ] = None,
 ) -> int:
@@ -44,13 +45,13 @@ def serve(
     Beyond 127.0.0.1 every request needs a token (`autosched token create`). SIGTERM or Ctrl-C ends it; jobs go on where
     they were when it is started again.
     """
-    from autosched.db.location import database_url, default_url
     from autosched.db.store import connect
     from autosched.entry.supervise import Supervisor
 
+    _check_seconds(simulate)
     _check_free(host, port)
-    store = connect(db, connections=1)  # what is wrong with the database is said here, once
-    url = database_url(db or default_url()).render_as_string(hide_password=False)
+    url = _database(db, is_simulated=simulate is not None)
+    store = connect(url, connections=1)  # what is wrong with the database is said here, once
     api = [sys.executable, "-m", "autosched_api", "--host", host, "--port", str(port)]
     for name in allow_host or ():
         api += ["--allow-host", name]
@@ -83,6 +84,33 @@ def _check_free(host: str, port: int) -> None:
             probe.bind((host, port))
     except OSError as error:
         raise InvalidInput(f"port {port} of {host!r} cannot be listened on: {error}") from None
+
+
+def _check_seconds(simulate: float | None) -> None:
+    """InvalidInput if no run can take so long."""
+    from autosched.errors import InvalidInput
+
+    if simulate is not None and not 0 <= simulate < math.inf:
+        raise InvalidInput(f"--simulate {simulate:g}: must be seconds from 0 up")
+
+
+def _database(given: str | None, *, is_simulated: bool) -> str:
+    """The URL for every process, password and all. Says which one it is where that was not asked for or is not there."""
+    from autosched.db.location import (
+        database_url,
+        default_url,
+        is_missing,
+        printable,
+        simulated_url,
+    )
+
+    url = database_url(given or (simulated_url() if is_simulated else default_url()))
+    name = url.database if url.get_backend_name() == "sqlite" else printable(url)
+    if is_missing(url):
+        ERR.print(f"new database {name}", markup=False)
+    elif given is None:
+        ERR.print(f"database {name}", markup=False)
+    return url.render_as_string(hide_password=False)
 
 
 class Opening:

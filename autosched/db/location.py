@@ -24,6 +24,11 @@ def default_url() -> str:
     return f"sqlite:///{platformdirs.user_data_path('autosched') / 'autosched.db'}"
 
 
+def simulated_url() -> str:
+    """A file beside it, for a service without kernels: what that measures is made up."""
+    return f"sqlite:///{platformdirs.user_data_path('autosched') / 'simulated.db'}"
+
+
 def database_url(text: str | None) -> URL:
     """The URL for the engine; InvalidInput names the text and what is wrong with it."""
     given = default_url() if text is None else text
@@ -47,9 +52,14 @@ def printable(url: URL) -> str:
     return url.render_as_string(hide_password=True)
 
 
+def is_missing(url: URL) -> bool:
+    """Whether it is a SQLite file that is not there yet."""
+    return url.get_backend_name() == "sqlite" and not Path(str(url.database)).is_file()
+
+
 def require_file(url: URL) -> None:
     """InvalidInput if a SQLite database is not there: whoever only reads has mistyped it, and making one hides that."""
-    if url.get_backend_name() == "sqlite" and not Path(str(url.database)).is_file():
+    if is_missing(url):
         raise InvalidInput(
             f"database {str(url.database)!r} does not exist: `autosched tune` or `autosched db upgrade` makes one"
         )

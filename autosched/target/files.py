@@ -12,7 +12,7 @@ from typing import Any
 from autosched.errors import InvalidInput
 from autosched.target.detect import detect_target
 from autosched.target.features import FEATURES
-from autosched.target.target import Target
+from autosched.target.target import KINDS, Target
 
 HOST = "host"
 _LEAST = {"l3_bytes": 0}
@@ -91,8 +91,8 @@ def _check_fields(data: dict[str, Any], origin: str) -> None:
 
 def _text_problems(data: dict[str, Any]) -> list[str]:
     bad = [f"{n} must be text, is {data[n]!r}" for n in _TEXTS if not isinstance(data[n], str)]
-    if not bad and data["kind"] not in ("cpu", "cuda"):
-        bad.append(f"kind {data['kind']!r} must be cpu or cuda")
+    if not bad and data["kind"] not in KINDS:
+        bad.append(f"kind {data['kind']!r} must be one of {', '.join(KINDS)}")
     if not bad and data["kind"] == "cpu" and data["isa"] not in FEATURES:
         bad.append(f"isa {data['isa']!r} must be one of {sorted(FEATURES)}")
     if not bad and not all(c.isalnum() or c in "-._" for c in data["core_kind"]):

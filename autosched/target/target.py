@@ -6,21 +6,25 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 KEY_VERSION = "t1"
+
+Kind = Literal["cpu", "cuda", "simulated"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True)
 class Target:
-    """A CPU or GPU to generate code for.
+    """A CPU or GPU to generate code for; or a simulated one, a kind and `isa` of its own, so that no time which was made
+    up counts for a machine that exists.
 
     `features` are compiler feature names ("avx2", "fma", "avx512f", "neon"), sorted. `vector_bytes` and
     `vector_registers` describe the widest vector unit those features give; caches are per core, L3 per package;
     `threads` is how many run a kernel. `core_kind` is the compiler's tuning name ("znver3"), "" if unknown.
     """
 
-    kind: Literal["cpu", "cuda"]
+    kind: Kind
     isa: str
     features: tuple[str, ...]
     core_kind: str

@@ -55,3 +55,14 @@ def test_version_and_short_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["--version"]) == 0
     assert run_command(["tune", "-h"]) == 0
     assert "--trials" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("seconds", ["-1", "nan", "inf"])
+def test_a_simulated_run_takes_no_impossible_time(
+    seconds: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "runs.db"
+    command = ["serve", f"--simulate={seconds}", "--db", str(database)]
+    assert run_command(command) == 2
+    assert "--simulate" in capsys.readouterr().err
+    assert not database.exists()

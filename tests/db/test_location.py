@@ -8,7 +8,7 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from autosched.db.location import database_url, default_url
+from autosched.db.location import database_url, default_url, simulated_url
 from autosched.db.store import connect
 from autosched.errors import InvalidInput
 from autosched.testing.records import measured_task
@@ -19,6 +19,13 @@ def test_default_is_a_file_in_the_users_data_directory() -> None:
     assert url == database_url(default_url())
     assert url.database is not None
     assert Path(url.database).parent == platformdirs.user_data_path("autosched")
+
+
+def test_a_simulated_service_has_a_file_of_its_own_beside_it() -> None:
+    own, simulated = database_url(None).database, database_url(simulated_url()).database
+    assert own is not None
+    assert simulated is not None
+    assert (Path(simulated).parent, Path(simulated).name) == (Path(own).parent, "simulated.db")
 
 
 def test_path_and_url_name_the_same_file() -> None:

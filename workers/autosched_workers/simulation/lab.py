@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autosched.entry.machine import Machine, Setup
 from autosched.target.calibration import Calibration, MemoryLevel, ThreadCalibration
 from autosched.target.files import load_target
+from autosched.target.target import Target
 from autosched.target.toolchain import Toolchain
 from autosched_workers.lab import Offer
 from autosched_workers.simulation.machine import (
@@ -24,19 +25,20 @@ CALIBRATION = Calibration((ThreadCalibration(1, 1e11, (MemoryLevel("memory", 1 <
 
 @dataclass(frozen=True)
 class SimulatedLab:
-    """`seconds` a run takes; `devices` by name; `journal`: the file in which runs are noted."""
+    """`seconds` a run takes; `devices` by name; `journal`: the file in which runs are noted; `like`: the shipped target
+    whose sizes the simulated one has."""
 
     seconds: float
     devices: tuple[str, ...] = ("simulated0",)
     journal: Path | None = None
-    target: str = "haswell"
+    like: str = "haswell"
 
     @property
     def alternates(self) -> bool:
         return False
 
     def offer(self) -> Offer:
-        return Offer(load_target(self.target), TOOLCHAIN, self.devices)
+        return Offer(simulated_target(self.like), TOOLCHAIN, self.devices)
 
     @contextmanager
     def open(self, setup: Setup, seed: int, device: Callable[[], str]) -> Iterator[Machine]:
@@ -50,3 +52,9 @@ class SimulatedLab:
 
     def turn(self, device: str) -> AbstractContextManager[None]:
         return nullcontext()
+
+
+def simulated_target(like: str) -> Target:
+    """A target with the sizes of a shipped one that is no machine: neither a lookup nor a warm start for a real one
+    reads what was measured on it."""
+    return replace(load_target(like), kind="simulated", isa="simulated")
