@@ -7,8 +7,8 @@
         worker.end()
 
 Hosts stand on two switches. The inner one joins all but the outsider; the outer one joins the outsider and those hosts
-that are made with `outside=True`, as a published port does. There is no way from one to the other, nor to the machine's
-own network.
+that publish ports, of which nothing else is to be had there: what a container engine makes of `ports:` and internal
+networks. There is no way from one to the other, nor to the machine's own network.
 """
 
 from __future__ import annotations
@@ -58,13 +58,15 @@ def environment() -> dict[str, str]:
 
 @dataclass(eq=False)
 class Host:
-    """`folder` holds what outlives the host's end, as a disk does: `tmp`, and the logs of its commands. `cores`: on which
-    its commands run (None: on all). `cpuinfo`: the file that is its `/proc/cpuinfo`."""
+    """`folder` holds what outlives the host's end, as a disk does: `tmp`, and the logs of its commands. `publish`: the TCP
+    ports that answer on the outer switch. `cores`: on which its commands run (None: on all). `cpuinfo`: the file that is
+    its `/proc/cpuinfo`."""
 
     name: str
     number: int
     switches: tuple[str, ...]
     network: Network
+    publish: tuple[int, ...] = ()
     cores: tuple[int, ...] | None = None
     cpuinfo: Path | None = None
     _namespaces: Namespaces | None = None
@@ -107,6 +109,20 @@ class Host:
         self._namespaces = new_namespaces(WHOLE_HOST, spec, self.folder / "init.log")
         for switch in self.switches:
             self.network.plug(self, switch)
+        if len(self.switches) > 1:
+            self._publish_alone()
+
+    def _publish_alone(self) -> None:
+        """Answers on the outer link at the published ports only. Programs for packet filters are installed in few places;
+        rules of routing tell ports apart too: what is not published finds no way to this host's own addresses."""
+        outer = ("iif", LINKS[OUTSIDE], "ipproto", "tcp")
+        for port in self.publish:
+            self.namespaces.ip(
+                "rule", "add", "pref", "1", *outer, "dport", str(port), "table", "local"
+            )
+        self.namespaces.ip("rule", "add", "pref", "2", *outer, "prohibit")
+        self.namespaces.ip("rule", "add", "pref", "3", "table", "local")
+        self.namespaces.ip("rule", "del", "pref", "0")
 
     def end(self) -> None:
         """All its processes are killed; connections close, as the kernel does for the dead."""
@@ -217,29 +233,27 @@ class Network:
         self,
         name: str,
         *,
-        outside: bool = False,
+        publish: tuple[int, ...] = (),
         cores: tuple[int, ...] | None = None,
         cpuinfo: Path | None = None,
     ) -> Host:
-        """A new host, up. `outside`: it has a link to the outer switch too."""
-        return self._host(name, (INSIDE, OUTSIDE) if outside else (INSIDE,), cores, cpuinfo)
+        """A new host, up; it has a link to the outer switch if it publishes ports there."""
+        switches = (INSIDE, OUTSIDE) if publish else (INSIDE,)
+        return self._start(Host(name, self._next, switches, self, publish, cores, cpuinfo))
 
     @property
     def outsider(self) -> Host:
         """The host that is on the outer switch alone."""
-        return self.hosts.get(OUTSIDER) or self._host(OUTSIDER, (OUTSIDE,))
+        return self.hosts.get(OUTSIDER) or self._start(Host(OUTSIDER, self._next, (OUTSIDE,), self))
 
-    def _host(
-        self,
-        name: str,
-        switches: tuple[str, ...],
-        cores: tuple[int, ...] | None = None,
-        cpuinfo: Path | None = None,
-    ) -> Host:
-        if name in self.hosts:
-            raise ValueError(f"host {name}: there is one of this name")
-        host = Host(name, len(self.hosts) + 1, switches, self, cores, cpuinfo)
-        self.hosts[name] = host
+    @property
+    def _next(self) -> int:
+        return len(self.hosts) + 1
+
+    def _start(self, host: Host) -> Host:
+        if host.name in self.hosts:
+            raise ValueError(f"host {host.name}: there is one of this name")
+        self.hosts[host.name] = host
         host.start()
         return host
 
@@ -258,7 +272,7 @@ class Network:
         self.switches.ip("link", "add", port, "type", "veth", *peer)
         self.switches.ip("link", "set", port, "master", switch, "up")
         host.namespaces.ip("addr", "add", f"{host.address_on(switch)}/24", "dev", link)
-        host.namespaces.ip("link", "set", link, "up")
+        host.namespaces.ip("link", "set", link, "addrgenmode", "none", "up")
 
     def unplug(self, host: Host) -> None:
         """Takes away the links of a host that has ended, which the kernel does at its leisure."""

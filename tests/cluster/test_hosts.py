@@ -36,13 +36,16 @@ def test_hosts_reach_each_other_and_nothing_else(network: Network) -> None:
     assert [r.split()[0] for r in routes] == ["10.77.0.0/24"]
 
 
-def test_only_a_host_with_a_link_outside_is_seen_from_there(network: Network) -> None:
-    front, back = network.host("front", outside=True), network.host("back")
+def test_only_published_ports_are_seen_from_outside(network: Network) -> None:
+    front, back = network.host("front", publish=(8000,)), network.host("back")
     serve(front)
     serve(back)
-    assert answering(network.outsider, front.address_on(OUTSIDE), [8000]) == {8000}
+    front.popen(*SERVE[:-1], "8001")
+    until(lambda: answering(back, front.address, [8001]))
+    assert answering(network.outsider, front.address_on(OUTSIDE), [8000, 8001]) == {8000}
     assert answering(front, back.address, [8000]) == {8000}
-    assert not answering(network.outsider, back.address, [8000])
+    for address in (back.address, front.address):
+        assert not answering(network.outsider, address, [8000])
 
 
 def test_a_cut_link_cuts_and_heals(network: Network) -> None:
