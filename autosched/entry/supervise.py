@@ -20,9 +20,9 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Patience:
-    """`first_seconds` to the first restart, doubled up to `most_seconds`; a process that ran for `steady_seconds` starts
-    afresh. `early_ends` in a row end everything. `grace_seconds`: from SIGTERM to SIGKILL."""
+class RestartRules:
+    """`first_seconds` to the first restart, doubled up to `most_seconds`; a process that ran for `steady_seconds`
+    starts afresh. `early_ends` in a row end everything. `grace_seconds`: from SIGTERM to SIGKILL."""
 
     first_seconds: float = 0.5
     most_seconds: float = 10.0
@@ -51,7 +51,7 @@ class Supervisor:
     commands: Mapping[str, Sequence[str]]
     environment: Mapping[str, str]
     say: Say
-    patience: Patience = Patience()
+    rules: RestartRules = RestartRules()
     watch: Callable[[], None] = lambda: None
     children: list[Child] = field(default_factory=list)
     is_stopping: bool = False
@@ -85,12 +85,12 @@ class Supervisor:
             return True
         _end_session(child.process)
         child.process = None
-        steady = now - child.started_at >= self.patience.steady_seconds
+        steady = now - child.started_at >= self.rules.steady_seconds
         child.early_ends = 0 if steady else child.early_ends + 1
-        pause = self.patience.first_seconds * 2 ** max(0, child.early_ends - 1)
-        child.restart_at = now + min(pause, self.patience.most_seconds)
+        pause = self.rules.first_seconds * 2 ** max(0, child.early_ends - 1)
+        child.restart_at = now + min(pause, self.rules.most_seconds)
         self.say(f"{child.name} ended ({_how(status)})")
-        return child.early_ends < self.patience.early_ends
+        return child.early_ends < self.rules.early_ends
 
     def _start(self, child: Child) -> None:
         """Its last act before it becomes what it is to be is safe: the supervisor has one thread."""
@@ -108,7 +108,7 @@ class Supervisor:
         running = [c.process for c in self.children if c.process is not None]
         for process in running:
             process.terminate()
-        deadline = time.monotonic() + self.patience.grace_seconds
+        deadline = time.monotonic() + self.rules.grace_seconds
         for process in running:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, deadline - time.monotonic()))

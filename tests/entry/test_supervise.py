@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from autosched.entry.supervise import Patience, Supervisor
+from autosched.entry.supervise import RestartRules, Supervisor
 from autosched.testing.waiting import until
 
-QUICK = Patience(first_seconds=0.01, most_seconds=0.05, early_ends=4, grace_seconds=5.0)
+QUICK = RestartRules(first_seconds=0.01, most_seconds=0.05, early_ends=4, grace_seconds=5.0)
 
 
 def is_alive(pid: int) -> bool:
@@ -37,7 +37,7 @@ def stays(file: Path) -> list[str]:
 def test_a_process_that_ends_is_started_again(tmp_path: Path) -> None:
     file = tmp_path / "pids"
     said: list[str] = []
-    supervisor = Supervisor({"one": stays(file)}, os.environ, said.append, patience=QUICK)
+    supervisor = Supervisor({"one": stays(file)}, os.environ, said.append, rules=QUICK)
     running = threading.Thread(target=supervisor.run)
     running.start()
     until(lambda: len(pids(file)) == 2)
@@ -53,7 +53,7 @@ def test_a_process_that_cannot_run_ends_the_service(tmp_path: Path) -> None:
     file = tmp_path / "pids"
     said: list[str] = []
     commands = {"bad": ["sh", "-c", "exit 3"], "good": stays(file)}
-    assert not Supervisor(commands, os.environ, said.append, patience=QUICK).run()
+    assert not Supervisor(commands, os.environ, said.append, rules=QUICK).run()
     assert said == ["bad ended (status 3)"] * 4
     until(lambda: not any(map(is_alive, pids(file))))
 

@@ -16,14 +16,14 @@ from sqlalchemy import text
 
 from autosched.client import Client
 from autosched.db.store import SqlTuningStore, connect
-from autosched.entry.supervise import Patience, Supervisor
+from autosched.entry.supervise import RestartRules, Supervisor
 from autosched.graph.importers.json import import_json
 from autosched.measure.journal import read_lines
 from autosched.testing.waiting import until
 from tests.api.process import ENVIRONMENT
 from tests.service.submissions import matmul_document, submit
 
-NEVER_GIVE_UP = Patience(0.1, 0.5, 20.0, early_ends=1_000_000, grace_seconds=10.0)
+NEVER_GIVE_UP = RestartRules(0.1, 0.5, 20.0, early_ends=1_000_000, grace_seconds=10.0)
 
 
 @dataclass(frozen=True)
