@@ -52,16 +52,12 @@ def serve(
     _check_free(host, port)
     url = _database(db, is_simulated=simulate is not None)
     store = connect(url, connections=1)  # what is wrong with the database is said here, once
-    api = [sys.executable, "-m", "autosched_api", "--host", host, "--port", str(port)]
+    api = _command("autosched_api", host=host, port=port)
     for name in allow_host or ():
         api += ["--allow-host", name]
-    dispatcher = [sys.executable, "-m", "autosched_workers", "--slots", str(slots)]
-    if compiler is not None:
-        dispatcher += ["--compiler", compiler]
-    if journal is not None:
-        dispatcher += ["--journal", str(journal)]
-    if simulate is not None:
-        dispatcher += ["--simulate", str(simulate)]
+    dispatcher = _command(
+        "autosched_workers", slots=slots, compiler=compiler, journal=journal, simulate=simulate
+    )
     supervisor = Supervisor(
         {"API": api, "dispatcher": dispatcher},
         {**os.environ, "AUTOSCHED_DB": url},
@@ -71,6 +67,12 @@ def serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: supervisor.stop())
     return DONE if supervisor.run() else FAILED
+
+
+def _command(module: str, **options: object) -> list[str]:
+    """What starts a program with these options; those that are None are left to it."""
+    given = [(f"--{name}", str(value)) for name, value in options.items() if value is not None]
+    return [sys.executable, "-m", module, *(word for pair in given for word in pair)]
 
 
 def _check_free(host: str, port: int) -> None:
