@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from autosched.testing.waiting import until
 from tests.cluster.hosts import HOME, Host
 from tests.cluster.ports import answering
@@ -72,7 +74,7 @@ class RayCluster:
 
     def start_head(self, *, seconds: float = 60.0) -> Running:
         """Starts the head, with its zero-CPU node, and waits until nodes can join: one that asks in vain gives up."""
-        role = ("--head", f"--port={PORT}", "--include-dashboard=false")
+        role = ("--head", f"--port={PORT}", "--include-dashboard=false", "--no-monitor")
         head = self._start(self.head, role, cpus=0, resources={})
         until(lambda: answering(self.head, self.head.address, [PORT]), seconds=seconds, pause=0.2)
         return head
@@ -89,7 +91,7 @@ class RayCluster:
         return host.popen(
             *(RAY, "start", "--block", *role, f"--node-ip-address={host.address}"),
             *(f"--num-cpus={cpus}", f"--object-store-memory={STORE_BYTES}"),
-            *(f"--resources={json.dumps(dict(resources))}", "--disable-usage-stats"),
+            *(f"--resources={json.dumps(dict(resources))}", "--include-log-monitor=false"),
             env=self.environment,
             log="ray",
         )
@@ -112,8 +114,6 @@ class RayCluster:
         return json.loads((host.folder / "tmp/home/answer").read_text())
 
 
-def end_node(host: Host) -> None:
-    """Kills all of Ray on a host, in no order."""
-    for process in host.processes():
-        if "ray" in " ".join(process.cmdline()[:3]):
-            process.kill()
+def raylet_of(host: Host) -> psutil.Process:
+    """The process that is a host's node to the head; `ray start` ends soon after it, and takes the rest along."""
+    return next(p for p in host.processes() if p.name() == "raylet")
