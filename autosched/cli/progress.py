@@ -26,7 +26,10 @@ PLAIN_SECONDS = 5.0
 
 
 class ProgressView:
-    """A listener that shows best so far, trials, rate, time left and failures by kind.
+    """A listener that shows the fastest run so far, what was confirmed, trials, rate, time left and failures by kind.
+
+    A run of the search and one side by side differ by what disturbs the machine, so each is shown under its own name:
+    the first only falls, the second is what will be answered.
 
     with ProgressView(console) as view:
         tune(..., listen=view)
@@ -39,7 +42,8 @@ class ProgressView:
         self._trials = 0
         self._done = 0
         self._before = 0
-        self._best: dict[str, float] = {}
+        self._fastest: dict[str, float] = {}
+        self._confirmed: dict[str, float] = {}
         self._now = ""
         self._failures: Counter[Outcome] = Counter()
         self._shown = 0.0
@@ -68,7 +72,7 @@ class ProgressView:
             case TrialFinished():
                 self._count(event)
             case TaskConfirmed():
-                self._best[event.task] = event.best_seconds
+                self._confirmed[event.task] = event.best_seconds
                 self._now = event.task
             case JobStanding():
                 self._stand(event)
@@ -98,8 +102,7 @@ class ProgressView:
             self._done += 1
         if event.outcome not in (Outcome.OK, Outcome.PRUNED):
             self._failures[event.outcome] += 1
-        if event.best_seconds is not None:
-            self._best[event.task] = event.best_seconds
+        self._run(event.task, event.best_seconds)
 
     def _stand(self, event: JobStanding) -> None:
         self._trials, self._done, self._said = event.trials, event.done, event.phase
@@ -109,8 +112,11 @@ class ProgressView:
         self._failures = Counter({o: n for o, n in event.outcomes.items() if o not in fine})
         if event.task:
             self._now = event.task
-            if event.best_seconds is not None:
-                self._best[event.task] = event.best_seconds
+            self._run(event.task, event.best_seconds)
+
+    def _run(self, task: str, seconds: float | None) -> None:
+        if seconds is not None:
+            self._fastest[task] = min(seconds, self._fastest.get(task, seconds))
 
     def _show(self, *, force: bool) -> None:
         if self._console.is_terminal:
@@ -124,10 +130,16 @@ class ProgressView:
         parts = [
             f"{self._done}/{self._trials} trials",
             self._phase(),
-            f"{self._now}: best so far {time_text(self._best.get(self._now))}" if self._now else "",
+            f"{self._now}: {self._times(self._now)}" if self._now else "",
             ", ".join(f"{n} {outcome}" for outcome, n in self._failures.most_common()),
         ]
         return "  ".join(p for p in parts if p)
+
+    def _times(self, task: str) -> str:
+        fastest = f"fastest run so far {time_text(self._fastest.get(task))}"
+        if task not in self._confirmed:
+            return fastest
+        return f"{fastest}, confirmed {time_text(self._confirmed[task])}"
 
     def _phase(self) -> str:
         """What is going on: defaults, which are beyond the budget; the search with its pace; the last comparisons."""

@@ -35,6 +35,8 @@ def watch(
     away; the job goes on without us."""
     view = _View(job, listen)
     for event in client.events(job.id, after):
+        if event.type == "progress" and not view.has_progress and not job.history_used:
+            view.tell_history(client.job(job.id).history_used)
         view.take(event)
     ended = client.job(job.id)
     return ended, tune_document_of(ended, view.phases)
@@ -46,7 +48,7 @@ class _View:
     def __init__(self, job: JobDocument, listen: Listener) -> None:
         self._job = job
         self._listen = listen
-        self._has_progress = False
+        self.has_progress = False
         self.phases: Counter[str] = Counter()
         names = tuple(t.name for t in job.tasks)
         listen(JobStarted(job.id, names, job.budget.trials, job.trials, job.history_used))
@@ -65,6 +67,11 @@ class _View:
         if telling is not None:
             telling(event.data)
 
+    def tell_history(self, records: int) -> None:
+        """What a job starts from is known once it runs."""
+        if records:
+            self._listen(Notice(f"the search starts from {records} earlier records"))
+
     def _state(self, data: Mapping[str, Any]) -> None:
         if data.get("message"):
             self._listen(Notice(str(data["message"])))
@@ -72,12 +79,12 @@ class _View:
             self.phases.update(dict(PhaseDocument.model_validate(data.get("phase_s"))))
         phases = {"queued": QUEUED, "running": MEASURING_DEFAULTS}
         phase = phases.get(str(data.get("state")))
-        if phase is not None and not self._has_progress:
+        if phase is not None and not self.has_progress:
             self._stand(self._job.trials, phase=phase)
 
     def _progress(self, data: Mapping[str, Any]) -> None:
         done = int(data.get("trials", 0))
-        self._has_progress = True
+        self.has_progress = True
         self._stand(
             done,
             trials=int(data.get("of", self._job.budget.trials)),

@@ -126,6 +126,14 @@ def test_a_tuned_job_prints_the_table_of_a_local_one(
     }
 
 
+def test_what_the_search_starts_from_is_said_once_it_is_known(
+    server: Scripted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tuning(server, {**DONE, "history_used": 12})
+    assert run("tune suite:GMM/1@1 --trials 4", server) == 0
+    assert capsys.readouterr().err.count("12 earlier records") == 1
+
+
 def test_a_tuned_job_prints_the_object_of_a_local_one(
     server: Scripted, capsys: pytest.CaptureFixture[str]
 ) -> None:

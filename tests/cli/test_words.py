@@ -10,7 +10,7 @@ from rich.console import Console
 from autosched.cli.app import run_command
 from autosched.cli.progress import ProgressView
 from autosched.records.outcome import Outcome
-from autosched.tuning.events import JobStarted, TaskConfirmed, TrialFinished
+from autosched.tuning.events import JobStanding, JobStarted, TaskConfirmed, TrialFinished
 
 
 def finished(number: int) -> TrialFinished:
@@ -30,6 +30,17 @@ def test_progress_says_which_part_of_a_job_it_is() -> None:
     view(finished(2))
     view(TaskConfirmed("n0", "t", 2e-6, 1e-6))
     assert "side by side" in view.line()
+
+
+def test_the_fastest_run_only_falls_and_what_is_confirmed_has_its_own_name() -> None:
+    view = ProgressView(Console(quiet=True))
+    view(JobStarted("job", ("n0",), 9, 0, 0))
+    view(TrialFinished("n0", 1, Outcome.OK, 5e-6, 5e-6, ""))
+    assert view.line().endswith("n0: fastest run so far 5 us")
+    view(TaskConfirmed("n0", "t", 9e-6, 6e-6))
+    assert view.line().endswith("n0: fastest run so far 5 us, confirmed 6 us")
+    view(JobStanding(9, 2, task="n0", best_seconds=6e-6))
+    assert view.line().endswith("n0: fastest run so far 5 us, confirmed 6 us")
 
 
 @pytest.mark.parametrize(
