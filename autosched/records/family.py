@@ -15,7 +15,8 @@ from collections.abc import Sequence
 
 KEY_VERSION = "f1"
 
-_CONSTANT = re.compile(r"[^\s(\[,]+:(?=[a-z]+\d*\b)")
+# Strangers send texts: a constant begins where a word does alone, or each of its characters would begin a search.
+_CONSTANT = re.compile(r"(?<![^\s(\[,])[^\s(\[,]+:(?=[a-z]+\d*\b)")
 _NUMBER = re.compile(r"(?<![\w.:])\d+(?![\w.:])")
 
 

@@ -22,7 +22,7 @@ TIME = sa.DateTime(timezone=True)
 SERIAL = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 ZERO = sa.text("0")
 
-CONSTANT = re.compile(r"[^\s(\[,]+:(?=[a-z]+\d*\b)")
+CONSTANT = re.compile(r"(?<![^\s(\[,])[^\s(\[,]+:(?=[a-z]+\d*\b)")
 NUMBER = re.compile(r"(?<![\w.:])\d+(?![\w.:])")
 
 

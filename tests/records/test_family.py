@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import time
 
 import pytest
 from hypothesis import given
@@ -30,6 +32,12 @@ def matmul_text(m: int, n: int, k: int, dtype: str = "float32", scale: float = 1
 
 
 sizes = st.integers(2, 4096)
+
+SLOW_CONSTANT = re.compile(r"[^\s(\[,]+:(?=[a-z]+\d*\b)")
+"""What a constant is, without a bound on the steps of the search."""
+
+HOSTILE = ("a", ":", "a:", "1:", "9", "a:A", ":a1_", "é:", "(a", "1.5:f", "0x1:float32")
+"""Pieces that repeated make a search for constants or numbers begin or go back at every character."""
 
 
 @given(sizes, sizes, sizes, sizes)
@@ -59,3 +67,33 @@ def test_constants_leave_the_family() -> None:
 def test_everything_else_is_another_family(other: str) -> None:
     assert family_key(other) != family_key(matmul_text(8, 8, 8))
     assert shape_distance(other, matmul_text(8, 8, 8)) == math.inf
+
+
+def slow_extents(text: str) -> tuple[int, ...]:
+    return tuple(
+        int(n) for n in re.findall(r"(?<![\w.:])\d+(?![\w.:])", SLOW_CONSTANT.sub("#:", text))
+    )
+
+
+words = st.sampled_from(
+    [*"([, \n<])=", ":", "a", "A", "_", "-", "7", "1.5", "0x1p-3", "float32", "int64", "é", "²"]
+)
+
+
+@given(st.lists(words, max_size=40).map("".join))
+def test_constants_are_what_an_unbounded_search_finds(text: str) -> None:
+    assert extents(text) == slow_extents(text)
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_cost_of_a_text_is_that_of_its_length(piece: str) -> None:
+    """A search that began anew at each character would take a hundred times as long for each of the longer text."""
+
+    def seconds_per_character(characters: int) -> float:
+        text = piece * (characters // len(piece))
+        begun = time.process_time()
+        family_key(text)
+        return (time.process_time() - begun) / characters
+
+    short = max(seconds_per_character(10 << 10) for _ in range(3))
+    assert seconds_per_character(1 << 20) < 20 * max(short, 1e-9)
