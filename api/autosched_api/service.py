@@ -57,6 +57,10 @@ class Store(JobQueue, JobLeases, Catalog, TokenStore, WorkerRegistry, Protocol):
         """Submitted jobs that have not ended, by state."""
         ...
 
+    def ended_jobs(self) -> Mapping[str, int]:
+        """Submitted jobs that have ended and are kept, by state."""
+        ...
+
     def counters(self) -> Mapping[str, int]:
         """What `count` has added up."""
         ...

@@ -78,6 +78,10 @@ class QueueCalls:
         """Submitted jobs that have not ended, by state."""
         return in_read(self.engine, submitted.queue_depth)
 
+    def ended_jobs(self) -> Mapping[str, int]:
+        """Submitted jobs that have ended and are kept, by state."""
+        return in_read(self.engine, submitted.ended_jobs)
+
     def counters(self) -> Mapping[str, int]:
         """What `count` has added up."""
         return in_read(self.engine, turns.load_counters)

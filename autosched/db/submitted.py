@@ -47,6 +47,15 @@ def queue_depth(connection: Connection) -> Mapping[str, int]:
     return {state: found.get(state, 0) for state in ("queued", "running")}
 
 
+def ended_jobs(connection: Connection) -> Mapping[str, int]:
+    """Submitted jobs that have ended and are kept, by state."""
+    ended = select(JobRow.state, func.count()).where(
+        JobRow.owner.is_not(None), JobRow.ended_at.is_not(None)
+    )
+    found = dict(connection.execute(ended.group_by(JobRow.state)).all())
+    return {state: found.get(state, 0) for state in ("succeeded", "failed", "cancelled")}
+
+
 def _has_label(connection: Connection, name: str, value: str) -> Any:
     """Compared as values: a name in a JSON path could be one of its operators."""
     is_sqlite = connection.dialect.name == "sqlite"

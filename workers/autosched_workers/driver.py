@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from autosched.db.store import SqlTuningStore
 from autosched.entry.service_log import Log
 from autosched.errors import StoreError
+from autosched.jobs.counters import LEASES_LOST
 from autosched.jobs.fair import WINDOW_SECONDS
 from autosched.jobs.queue import Claim, FenceLost, Turn
 from autosched.measure.janitor import sweep
@@ -135,7 +136,7 @@ class Dispatcher:
             return
         for job_id in sorted(fences.keys() - renewal.jobs):
             self._log.warning("lease_lost", job=job_id)
-            self._count("leases_lost")
+            self._count(LEASES_LOST)
         self._handle(Renewed(at, renewal))
 
     def _look(self) -> None:

@@ -34,6 +34,7 @@ from autosched_workers.announce import Announcer
 from autosched_workers.lab import Lab, Offer, setup_of
 from autosched_workers.messages import JobEnd
 from autosched_workers.patient import Patient
+from autosched_workers.tally import TalliedStore, Tally
 from autosched_workers.turns import GrantedTurns, TurnRules, send
 
 PRELOADED = (
@@ -85,7 +86,9 @@ class _Run:
         self.turns = turns
         self.queue = cast(SqlTuningStore, Patient(store, turns.checkpoint))
         fenced = store.fenced(assignment.job_id, assignment.fence)
-        self.store = cast(FencedStore, Patient(fenced, turns.checkpoint))
+        self.tally = Tally(self.queue.count)
+        patient = cast(FencedStore, Patient(fenced, turns.checkpoint))
+        self.store = cast(FencedStore, TalliedStore(patient, self.tally))
 
     def run(self) -> JobEnd | None:
         """How the job ended; None if it was stopped."""
@@ -121,7 +124,10 @@ class _Run:
             relative=job.spec.source.startswith("suite:"),
             is_inherited=self.assignment.is_inherited,
         )
-        report = run.run()
+        try:
+            report = run.run()
+        finally:
+            self.tally.flush()
         announcer.flush()
         announcer.spent(report.phase_seconds)
         return _end_of(report)

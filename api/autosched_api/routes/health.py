@@ -50,4 +50,4 @@ async def metrics(request: Request, caller: Reader) -> Response:
 
 def _shared(store: Store) -> Shared:
     used = store.owner_seconds(window_seconds=WINDOW_SECONDS)
-    return Shared(store.queue_depth(), store.counters(), sum(used.values()))
+    return Shared(store.queue_depth(), store.ended_jobs(), store.counters(), sum(used.values()))
