@@ -11,10 +11,12 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from autosched_api.problems import Problem, refused_body
+from autosched_api.settings import Settings
 
 Form = TypeVar("Form", bound=BaseModel)
 
 LARGE_BYTES = 256 << 10
+SLOWEST_BYTES_A_SECOND = 4 << 10
 
 
 def media_type(request: Request) -> str:
@@ -27,10 +29,10 @@ def require_json(request: Request) -> None:
         raise Problem("unsupported-media-type", "the body must be application/json")
 
 
-async def read_form(request: Request, form: type[Form], most: int) -> Form:
-    """A JSON body of a form. Problem: another media type, too large, no JSON, or against its rules."""
+async def read_form(request: Request, form: type[Form], settings: Settings) -> Form:
+    """A JSON body of a form. Problem: another media type, too large, too slow, no JSON, or against its rules."""
     require_json(request)
-    return await parse_large(await read_body(request, most), form)
+    return await parse_large(await read_body(request, settings), form)
 
 
 async def parse_large(body: bytes, form: type[Form]) -> Form:
@@ -47,24 +49,33 @@ def parse_form(body: bytes, form: type[Form]) -> Form:
         raise refused_body(error) from None
 
 
-async def read_body(request: Request, most: int) -> bytes:
-    """The whole body; Problem if it has more than `most` bytes."""
-    return b"".join([part async for part in parts(request, most)])
+async def read_body(request: Request, settings: Settings) -> bytes:
+    """The whole body; Problem if it is larger, or comes more slowly, than the settings allow."""
+    coming = parts(request, settings.body_bytes, settings.body_seconds)
+    return b"".join([part async for part in coming])
 
 
-async def parts(request: Request, most: int) -> AsyncIterator[bytes]:
+async def parts(request: Request, most: int, seconds: float) -> AsyncIterator[bytes]:
     """The body as it comes. What a Content-Length promises is refused before a byte is read; what comes, when it is
-    too much."""
+    too much, or when it has taken longer than `seconds` and a slow line's time for what has come."""
     promised = request.headers.get("content-length")
     if promised is not None and promised.isdecimal() and int(promised) > most:
         raise too_large(most)
     total = 0
+    begun = asyncio.get_running_loop().time()
+    coming = request.stream()
     try:
-        async for part in request.stream():
+        while True:
+            async with asyncio.timeout_at(begun + seconds + total / SLOWEST_BYTES_A_SECOND):
+                part = await anext(coming, None)
+            if part is None:
+                return
             total += len(part)
             if total > most:
                 raise too_large(most)
             yield part
+    except TimeoutError:
+        raise too_slow(total) from None
     except ClientDisconnect:
         raise Problem("bad-request", "the client went away within the body") from None
 
@@ -72,6 +83,12 @@ async def parts(request: Request, most: int) -> AsyncIterator[bytes]:
 def too_large(most: int) -> Problem:
     # What was not read stands between this request and the next on its connection.
     return Problem("too-large", f"at most {most} bytes are read", headers={"Connection": "close"})
+
+
+def too_slow(n_bytes: int) -> Problem:
+    return Problem(
+        "too-slow", f"{n_bytes} bytes of the body came in time", headers={"Connection": "close"}
+    )
 
 
 def canonical(form: BaseModel) -> bytes:

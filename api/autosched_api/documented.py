@@ -11,8 +11,17 @@ from autosched.wire.problem import MEDIA_TYPE, PROBLEMS
 
 Responses = dict[int | str, dict[str, Any]]
 
-ALWAYS = ("bad-request", "unauthenticated", "forbidden", "foreign-host", "internal", "unavailable")
-"""Problems that any route of `/v1` may answer with: the layers in front of it, its token, its database."""
+ALWAYS = (
+    "bad-request",
+    "unauthenticated",
+    "forbidden",
+    "too-slow",
+    "foreign-host",
+    "head-too-large",
+    "internal",
+    "unavailable",
+)
+"""Problems that any route of `/v1` may answer with: its connection, the layers in front of it, its token, its database."""
 
 PROBLEM_SCHEMA = {"$ref": "#/components/schemas/ProblemDocument"}
 

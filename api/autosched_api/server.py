@@ -14,6 +14,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from autosched.entry.service_log import Log
+from autosched_api.connections import bounded
 from autosched_api.forwarded import Forwarded
 from autosched_api.service import Service
 from autosched_api.settings import Settings
@@ -41,7 +42,7 @@ def serve(app: FastAPI, settings: Settings, log: Log) -> bool:
         host=settings.host,
         port=settings.port,
         loop="uvloop",
-        http="httptools",
+        http=bounded(settings),  # type: ignore[arg-type]  # called, as a class would be
         ws="none",
         lifespan="on",
         log_config=None,

@@ -31,6 +31,9 @@ class Settings(BaseSettings):
     allow_host: list[str] = []
     require_tokens: bool | None = Field(None, description="null: if bound beyond loopback")
 
+    head_bytes: Positive = Field(64 << 10, description="of a request's line and headers")
+    head_seconds: Duration = Field(20.0, description="until the headers are there")
+    body_seconds: Duration = Field(30.0, description="for a body, and one more per 4 KiB of it")
     upload_bytes: Positive = 512 << 20
     body_bytes: Positive = 16 << 20
     spool: str | None = Field(None, description="folder of uploads under way")

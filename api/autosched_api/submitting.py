@@ -45,7 +45,7 @@ async def wanted_job(request: Request, service: Service, owner: str) -> AsyncIte
             model = ToImport("onnx", file=upload.file.fileno())
             yield Wanted(owner, form, model, _digest(form, upload.digest), upload.n_bytes)
     elif kind == "application/json":
-        form = await read_form(request, JobRequest, service.settings.body_bytes)
+        form = await read_form(request, JobRequest, service.settings)
         with model_of(form.source, form.graph) as model:
             yield Wanted(owner, form, model, _digest(form, ""))
     else:

@@ -47,7 +47,7 @@ async def received(request: Request, service: Service, owner: str) -> AsyncItera
         try:
             parser = _parser(request, spooling)
             most = settings.upload_bytes + settings.body_bytes + OVERHEAD_BYTES
-            async for part in parts(request, most):
+            async for part in parts(request, most, settings.body_seconds):
                 taken += len(part)
                 _take(service, owner, len(part))
                 # Written here, not in a thread: the page cache takes a part in microseconds.

@@ -33,6 +33,7 @@ PROBLEMS: Mapping[str, ProblemType] = {
     "method-not-allowed": ProblemType(405, "The resource does not take this method"),
     "wrong-state": ProblemType(409, "The job's state does not allow this"),
     "idempotency-key-reused": ProblemType(409, "The idempotency key stands for another request"),
+    "too-slow": ProblemType(408, "The request took too long to come", retry=True),
     "too-large": ProblemType(413, "The request is too large"),
     "unsupported-media-type": ProblemType(415, "The media type is not understood"),
     "foreign-host": ProblemType(421, "This host name is not served here"),
@@ -42,6 +43,7 @@ PROBLEMS: Mapping[str, ProblemType] = {
         422, "The model could not be read, which is a fault of the service"
     ),
     "no-such-target": ProblemType(422, "No worker ever had this target"),
+    "head-too-large": ProblemType(431, "The request's headers are too large"),
     "quota-exceeded": ProblemType(429, "The owner's share is used up", retry=True),
     "busy": ProblemType(503, "The service has its hands full", retry=True),
     "internal": ProblemType(500, "A fault of the service"),

@@ -59,7 +59,7 @@ async def best(request: Request, caller: Reader, query: Annotated[BestQuery, Que
 async def best_of_many(request: Request, caller: Reader) -> Response:
     """One answer a workload, in the order of the keys, or of the tasks of a graph or source."""
     service = service_of(request)
-    form = await read_form(request, BestRequest, service.settings.body_bytes)
+    form = await read_form(request, BestRequest, service.settings)
     target = await asked_target(service, form.target, form.threads)
     if form.workloads is not None:
         texts = form.texts or [""] * len(form.workloads)

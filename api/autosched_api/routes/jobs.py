@@ -25,6 +25,7 @@ from autosched_api.pending import WAITING_SHOWN, pending_reason
 from autosched_api.problems import Problem
 from autosched_api.routes.callers import Reader, Submitter
 from autosched_api.service import Service, Store
+from autosched_api.settings import Settings
 from autosched_api.submitting import submit as submit_job
 from autosched_api.submitting import wanted_job
 
@@ -130,7 +131,7 @@ async def cancel(request: Request, caller: Submitter, job_id: PathKey) -> Respon
 async def resume(request: Request, caller: Submitter, job_id: PathKey) -> Response:
     """Puts a failed or cancelled job back into the queue, with new totals where they are given."""
     service = service_of(request)
-    form = await _resume_form(request, service.settings.body_bytes)
+    form = await _resume_form(request, service.settings)
     await owned(service, caller, job_id)
     submitted = await service.run(
         lambda store: store.resume(job_id, trials=form.trials, seconds=form.seconds)
@@ -138,9 +139,9 @@ async def resume(request: Request, caller: Submitter, job_id: PathKey) -> Respon
     return answer((await _documents(service, [submitted]))[0], 202)
 
 
-async def _resume_form(request: Request, most: int) -> ResumeRequest:
+async def _resume_form(request: Request, settings: Settings) -> ResumeRequest:
     """The form; an empty body changes no total."""
-    body = await read_body(request, most)
+    body = await read_body(request, settings)
     if not body:
         return ResumeRequest()
     require_json(request)
