@@ -17,7 +17,7 @@ from starlette.routing import compile_path
 
 from autosched.errors import InvalidInput, StoreError
 from autosched.jobs.queue import KeyReused, QuotaExceeded, WrongState
-from autosched.wire.problem import MEDIA_TYPE, PROBLEMS, FieldError, problem_document
+from autosched.wire.problem import MEDIA_TYPE, NO_SUCH_PATH, PROBLEMS, FieldError, problem_document
 
 RETRY_SECONDS = 1
 SHOWN_ERRORS = 20
@@ -77,7 +77,8 @@ def problem_of(error: Exception) -> Problem:
         case HTTPException():
             name = OF_STATUS.get(error.status_code, "bad-request")
             # The framework's own words; they name no path of ours, since none of its files is served.
-            return Problem(name, error.detail, headers=error.headers)
+            detail = NO_SUCH_PATH if name == "not-found" else error.detail
+            return Problem(name, detail, headers=error.headers)
         case KeyReused():
             return Problem("idempotency-key-reused", str(error))
         case WrongState():

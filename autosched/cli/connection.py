@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,12 +18,14 @@ LOOKUP_SECONDS = 10.0
 """For one that the cache answers, too."""
 
 
+@contextmanager
 def connect(
     server: str, token: str | None, allow_plain_token: bool, seconds: float = DEADLINE_SECONDS
-) -> Client:
-    """A client that says on stderr when it has to wait, once for each reason. InvalidInput: no address, or a token that
-    would travel in the clear."""
-    from autosched.client import Client, Patience
+) -> Iterator[Client]:
+    """A client that says on stderr when it has to wait, once for each reason. InvalidInput: no address, a token that
+    would travel in the clear or is not good there; refusals speak of the options that were given."""
+    from autosched.cli.refusals import told
+    from autosched.client import Client, Patience, ServiceError
 
     said: set[str] = set()
 
@@ -30,13 +34,17 @@ def connect(
             said.add(why)
             ERR.print(f"trying again: {why}", markup=False)
 
-    return Client(
+    with Client(
         server,
         token,
         allow_plain_token=allow_plain_token,
         patience=Patience(deadline=seconds),
         on_wait=say,
-    )
+    ) as client:
+        try:
+            yield client
+        except ServiceError as error:
+            raise told(error, server) from error
 
 
 def cache_directory(given: Path | None) -> Path:

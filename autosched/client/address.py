@@ -60,7 +60,8 @@ def _check_token(url: httpx.URL, token: str, allow_plain_token: bool) -> None:
         )
     if url.scheme == "http" and not allow_plain_token and not is_loopback(url.host):
         raise InvalidInput(
-            f"a token would travel to {url.host} in the clear: use https, or allow a plain one if you trust the line"
+            f"a token would travel to {url.host} in the clear: use https, or allow a plain one "
+            "(--allow-plain-token) if you trust the line"
         )
 
 

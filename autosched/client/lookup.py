@@ -29,7 +29,12 @@ TOO_MANY = 429
 
 
 class LookupMiss(AutoschedError):
-    """The service is away and the cache does not hold the answer; the message says what is missing and why."""
+    """The service is away and the cache does not hold the answer; the message says what is missing and why, `workloads`
+    are the keys."""
+
+    def __init__(self, message: str, workloads: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.workloads = tuple(workloads)
 
 
 @dataclass(frozen=True)
@@ -148,8 +153,9 @@ class BestLookup:
         missing = [q.workload for q, found in kept.items() if found is None]
         if missing:
             raise LookupMiss(
-                f"{reason}; and {self._cache.directory} holds no answer for {len(missing)} of "
-                f"{len(kept)} workloads: {', '.join(missing[:5])}{', ...' if len(missing) > 5 else ''}"
+                f"{reason}; and {self._cache.directory} holds no answer of {self._client.address} for {len(missing)} "
+                f"of {len(kept)} workloads: {', '.join(missing[:5])}{', ...' if len(missing) > 5 else ''}",
+                missing,
             )
         answers = [kept[q] for q in questions]
         return [Found(k.answer, True, k.fetched_at, reason) for k in answers if k is not None]

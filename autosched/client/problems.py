@@ -85,7 +85,8 @@ def _message(status: int, document: Mapping[str, Any], errors: Sequence[Breach])
     more = [m for e, m in zip(errors, more, strict=True) if e.message and e.message not in said]
     hidden = len(more) - MOST_SHOWN
     shown = [*more[:MOST_SHOWN], *([f"and {hidden} more"] if hidden > 0 else [])]
-    return "; ".join((said.rstrip("."), *shown))
+    ends_in_a_stop = said.endswith(".") and not said.endswith("..")
+    return "; ".join((said[:-1] if ends_in_a_stop else said, *shown))
 
 
 def _phrase(status: int) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autosched.client import BestLookup, Client, Found, InvalidRequest
+from autosched.client import BestLookup, Client, Found, InvalidRequest, LookupMiss
 from autosched.client.lookup import ServedTarget
 from autosched.entry.build import build_chosen
 from autosched.entry.machine import Setup, check_runs_here, set_up
@@ -28,6 +28,9 @@ from autosched.tuning.task import Subject
 from autosched.wire.best import BestDocument
 from autosched.wire.number import seconds
 from autosched.wire.problem import PREFIX
+
+NAMED = 5
+"""Tasks that an error names."""
 
 
 @dataclass(frozen=True)
@@ -73,13 +76,16 @@ def _ask(source: AnySource, client: Client, cache_dir: Path, setup: Setup) -> Se
     work = work_of(source)
     keys = [s.workload.key for s in work.subjects]
     lookup = BestLookup(client, cache_dir, locate=lambda c: _locate(c, setup.target, keys[0]))
-    found = lookup.many(
-        keys,
-        setup.target.key,
-        texts=[canonical_text(s.workload) for s in work.subjects],
-        threads=setup.target.threads,
-        toolchain=setup.toolchain.key,
-    )
+    try:
+        found = lookup.many(
+            keys,
+            setup.target.key,
+            texts=[canonical_text(s.workload) for s in work.subjects],
+            threads=setup.target.threads,
+            toolchain=setup.toolchain.key,
+        )
+    except LookupMiss as miss:
+        raise _named(miss, work) from miss
     answers = [f.answer for f in found]
     return ServedBest(work, tuple(choose_served(work, setup, answers)), tuple(found))
 
@@ -87,6 +93,13 @@ def _ask(source: AnySource, client: Client, cache_dir: Path, setup: Setup) -> Se
 def choose_served(work: Work, setup: Setup, answers: Sequence[BestDocument]) -> list[Chosen]:
     """The kernel of each subject from its answer."""
     return [_choose(s, setup, a) for s, a in zip(work.subjects, answers, strict=True)]
+
+
+def _named(miss: LookupMiss, work: Work) -> LookupMiss:
+    """With the names of the tasks that are missing, which keys do not tell."""
+    names = [s.name for s in work.subjects if s.workload.key in miss.workloads]
+    more = ", ..." if len(names) > NAMED else ""
+    return LookupMiss(f"{miss} (tasks {', '.join(names[:NAMED])}{more})", miss.workloads)
 
 
 def _locate(client: Client, target: Target, workload_key: str) -> ServedTarget:

@@ -12,6 +12,8 @@ from autosched.wire.key import words
 
 MEDIA_TYPE = "application/problem+json"
 PREFIX = "urn:autosched:problem:"
+NO_SUCH_PATH = "nothing is served at this path; /v1/openapi.json says what is"
+"""The detail of a `not-found` that speaks of the address, not of a thing."""
 
 
 @dataclass(frozen=True)

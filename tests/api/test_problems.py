@@ -161,3 +161,8 @@ def test_every_handled_error_has_its_problem() -> None:
     assert problem_of(ZeroDivisionError("x")).name == "internal"
     assert PREFIX + problem_of(Problem("busy")).name == f"{PREFIX}busy"
     assert ZeroDivisionError not in HANDLED
+
+
+def test_a_path_that_is_none_says_where_the_schema_is(caller: Caller) -> None:
+    assert "/v1/openapi.json" in caller.ask("GET", "/v1/v1/jobs").json()["detail"]
+    assert "openapi" not in caller.ask("GET", "/v1/jobs/01a2").json()["detail"]

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from autosched.cli.app import run_command
+from autosched.wire.problem import NO_SUCH_PATH
 from tests.client.scripted import (
     DROP,
     JOB,
@@ -204,9 +205,7 @@ def test_an_interrupt_detaches_and_says_how_to_come_back(server: Scripted) -> No
     assert all("cancel" not in a.path for a in server.asked)
 
 
-@pytest.mark.parametrize(
-    ("status", "expected"), [(400, 2), (401, 1), (403, 1), (404, 2), (409, 1), (413, 2), (422, 2)]
-)
+@pytest.mark.parametrize(("status", "expected"), [(400, 2), (404, 2), (409, 1), (413, 2), (422, 2)])
 def test_a_refusal_is_one_line_and_its_status(
     status: int, expected: int, server: Scripted, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -215,6 +214,61 @@ def test_a_refusal_is_one_line_and_its_status(
     out, err = capsys.readouterr()
     assert out == ""
     assert err == "error: need avx512f, have avx2\n"
+
+
+def test_a_refused_token_is_bad_input_and_says_how_to_give_one(
+    server: Scripted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for status in (401, 403):
+        server.script = [problem(status, "send a token: Authorization: Bearer ast_...")]
+        assert run("jobs list", server) == 2
+        err = capsys.readouterr().err
+        assert "Bearer ast_...; " in err
+        for word in ("--token", "AUTOSCHED_TOKEN", "--allow-plain-token"):
+            assert word in err
+
+
+BREACHES = [
+    ("tune suite:GMM/1@1 --trials 4", "/trials", "error: --trials: too many\n"),
+    ("tune suite:GMM/1@1 --trials 4", "/queue_seconds", "error: --queue-seconds: too many\n"),
+    ("tune suite:GMM/1@1 --trials 4", "/labels/team", "error: --label: too many\n"),
+    ("jobs list", "query/state", "error: --state: too many\n"),
+    ("tune suite:GMM/1@1 --trials 4", "/graph/nodes/0", "error: SOURCE: too many\n"),
+]
+
+
+@pytest.mark.parametrize(("line", "pointer", "said"), BREACHES)
+def test_a_broken_rule_names_the_option(
+    line: str,
+    pointer: str,
+    said: str,
+    server: Scripted,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    breach = {"pointer": pointer, "rule": "r", "message": "too many", "value": 1}
+    document = {"type": "urn:x", "detail": f"{pointer}: too many", "errors": [breach]}
+    server.script = [answer(document, 422)]
+    assert run(line, server) == 2
+    assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        answer({"type": "urn:autosched:problem:not-found", "detail": NO_SUCH_PATH}, 404),
+        Answer(404, b"<html>nothing here</html>"),
+        Answer(200, b"<html>welcome</html>"),
+    ],
+    ids=["a path of ours", "nothing", "another server"],
+)
+def test_what_is_no_service_is_named(
+    said: Answer, server: Scripted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.script = [said]
+    assert run("jobs list", server) == 2
+    err = capsys.readouterr().err
+    assert f"{server.url} answers, but not as an autosched service" in err
+    assert "http://HOST:PORT" in err
 
 
 @pytest.mark.parametrize(

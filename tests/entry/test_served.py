@@ -168,7 +168,8 @@ def test_while_the_service_is_away_the_cache_answers_and_stderr_says_so(
     assert served(tuned, service, tmp_path / "other", "best %graph.json --json") == 1
     out, err = capsys.readouterr()
     assert out == ""
-    assert "holds no answer for 1 of 1 workloads" in err
+    assert f"holds no answer of {service.url} for 1 of 1 workloads" in err
+    assert "(tasks MatMul 32x32 mm)" in err
 
 
 def spoil(task: dict[str, Any], kind: str) -> None:
