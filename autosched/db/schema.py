@@ -130,7 +130,7 @@ class JobRow(Table):
     the id, for two may submit the same.
 
     A submitted job has an owner, and columns from there on; nobody claims one without. `fence` counts its claims,
-    `event_count` its events, `spent_seconds` its turns on devices.
+    `event_count` its events, `spent_seconds` its turns on devices; `error` says why it failed, as its last event does.
     """
 
     __tablename__ = "jobs"
@@ -170,11 +170,13 @@ class JobRow(Table):
     upload_bytes: Mapped[int] = mapped_column(BigInteger, server_default=_ZERO)
     event_count: Mapped[int] = mapped_column(server_default=_ZERO)
     spent_seconds: Mapped[float] = mapped_column(Double, server_default=_ZERO)
+    error: Mapped[str] = mapped_column(Text, server_default="")
 
 
 class TaskRow(Table):
     """The standing of its last side-by-side run is written with that run: the default's time in it and the run of its
-    winner (no foreign key, for runs refer to trials and these to tasks; such a run is never forgotten)."""
+    winner (no foreign key, for runs refer to trials and these to tasks; such a run is never forgotten). `forgotten` counts
+    the trials that are no longer there, by outcome."""
 
     __tablename__ = "tasks"
     __table_args__ = (UniqueConstraint("job_id", "position"),)
@@ -192,6 +194,7 @@ class TaskRow(Table):
     bound_seconds: Mapped[float | None] = mapped_column(Double)
     default_seconds: Mapped[float | None] = mapped_column(Double)
     best_run_id: Mapped[int | None] = mapped_column(Serial)
+    forgotten: Mapped[dict[str, int]] = mapped_column(JSON, server_default=text("'{}'"))
 
 
 class TrialRow(Table):

@@ -20,7 +20,7 @@ from autosched.errors import InvalidInput
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0002"
+HEAD = "0003"
 """The revision that `schema` describes."""
 
 METADATA = LeaseRow.metadata

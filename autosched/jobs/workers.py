@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-WorkerState = Literal["active", "draining", "gone"]
+WorkerState = Literal["active", "draining", "quarantined", "gone"]
+"""active: it takes work; draining: it ends what it has; quarantined: it is there and cannot be used, its note says why;
+gone: it has said good-bye."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, inspect, text
+from sqlalchemy.exc import IntegrityError
 
 from autosched.db.engine import open_engine, write
 from autosched.db.location import database_url
@@ -177,3 +178,18 @@ def test_downgrade_to_nothing_drops_every_table(url: str) -> None:
     move_down(url, "base")
     with opened(url) as engine:
         assert set(inspect(engine).get_table_names()) == {"alembic_version"}
+
+
+def test_a_worker_that_cannot_be_used_takes_no_work_in_an_older_schema(url: str) -> None:
+    store = connect(url)
+    fill(store)
+    store.seen("w", "quarantined")
+    assert [w.state for w in store.workers(alive_only=True)] == ["quarantined"]
+    store.close_connections()
+    move_down(url, "0002")
+    with opened(url) as engine, engine.connect() as connection:
+        assert connection.scalar(text("select state from workers")) == "draining"
+    quarantine = text("update workers set state = 'quarantined'")
+    with opened(url) as engine, pytest.raises(IntegrityError), write(engine) as connection:
+        connection.execute(quarantine)
+    assert upgrade(url) == "0002"
