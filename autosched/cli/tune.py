@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,9 +14,13 @@ from autosched.cli.output import ERR, OUT, print_json
 from autosched.cli.progress import ProgressView
 from autosched.cli.report import failed_tasks, print_report
 from autosched.cli.status import DONE, FAILED, INTERRUPTED
+from autosched.errors import InvalidInput
 
 if TYPE_CHECKING:
     from autosched.client import Client
+
+AT_A_SERVER = ("seconds", "label", "priority", "queue_seconds", "detach")
+"""Options that only a service knows."""
 
 
 def tune(
@@ -35,6 +40,19 @@ def tune(
     seconds: Annotated[
         float | None, typer.Option("--seconds", help="With --server: bound on the device time.")
     ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--label", metavar="NAME:VALUE", help="With --server: kept with the job; repeatable."
+        ),
+    ] = None,
+    priority: Annotated[
+        int, typer.Option("--priority", help="With --server: higher comes first, -100 to 100.")
+    ] = 0,
+    queue_seconds: Annotated[
+        float | None,
+        typer.Option("--queue-seconds", help="With --server: bound on the wait for a worker."),
+    ] = None,
     detach: Annotated[
         bool, typer.Option("--detach", help="With --server: print the job's id and end.")
     ] = False,
@@ -47,7 +65,7 @@ def tune(
     service tunes, for its only target unless one is named.
     """
     if server is None:
-        options.refuse(context, "seconds", "detach", because="needs --server")
+        options.refuse(context, *AT_A_SERVER, because="needs --server")
         here = {"target": target, "threads": threads, "db": db, "seed": seed}
         return _tune_here(source, trials, json, compiler=compiler, journal=journal, **here)
     options.refuse(context, "db", "compiler", "journal", because="is the server's to choose")
@@ -59,6 +77,9 @@ def tune(
             target=_target(client, context, target, threads),
             threads=threads,
             seed=seed,
+            labels=_labels(label),
+            priority=priority,
+            queue_seconds=queue_seconds,
         )
         if not detach:
             from autosched.cli.following import follow_job
@@ -69,6 +90,19 @@ def tune(
     else:
         OUT.print(job.id, markup=False)
     return DONE
+
+
+def _labels(given: Sequence[str] | None) -> dict[str, str] | None:
+    """By name. InvalidInput: one that has no value, or two of one name."""
+    found: dict[str, str] = {}
+    for text in given or ():
+        name, colon, value = text.partition(":")
+        if not colon or not name:
+            raise InvalidInput(f"--label {text!r}: must be NAME:VALUE")
+        if name in found:
+            raise InvalidInput(f"--label {text!r}: there is one of that name already")
+        found[name] = value
+    return found or None
 
 
 def _target(client: Client, context: typer.Context, name: str, threads: int | None) -> str | None:

@@ -127,6 +127,15 @@ def test_a_tuned_job_prints_the_table_of_a_local_one(
     }
 
 
+def test_labels_priority_and_the_wait_travel_with_a_job(server: Scripted) -> None:
+    tuning(server, DONE)
+    more = "--label team:vision --label day:2026:01 --priority -5 --queue-seconds 60"
+    assert run(f"tune suite:GMM/1@1 --trials 4 --detach {more}", server) == 0
+    body = json.loads(server.asked[0].body)
+    assert body["labels"] == {"team": "vision", "day": "2026:01"}
+    assert (body["priority"], body["queue_seconds"]) == (-5, 60.0)
+
+
 def test_what_the_search_starts_from_is_said_once_it_is_known(
     server: Scripted, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -278,6 +287,8 @@ def test_what_is_no_service_is_named(
         "tune suite:GMM/1@1 --trials 4 --compiler gcc",
         "best suite:GMM/1@1 --db x.db",
         "tune nowhere.onnx --trials 4",
+        "tune suite:GMM/1@1 --trials 4 --label team",
+        "tune suite:GMM/1@1 --trials 4 --label a:b --label a:c",
         "jobs show a/b",
         "jobs resume",
         "jobs list --limit 0",
@@ -296,6 +307,9 @@ def test_bad_usage_asks_nobody(
     [
         "tune suite:GMM/1@1 --trials 4 --seconds 3",
         "tune suite:GMM/1@1 --trials 4 --detach",
+        "tune suite:GMM/1@1 --trials 4 --label a:b",
+        "tune suite:GMM/1@1 --trials 4 --priority 1",
+        "tune suite:GMM/1@1 --trials 4 --queue-seconds 1",
         "best suite:GMM/1@1 --cache x",
         "tune suite:GMM/1@1 --trials 4 --server nowhere",
         "jobs list --server ftp://x",
