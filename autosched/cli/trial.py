@@ -13,6 +13,8 @@ from autosched.cli import options
 from autosched.cli.connection import connect
 from autosched.cli.output import OUT, counted, table, time_text
 from autosched.cli.status import DONE, FAILED
+from autosched.errors import InvalidInput
+from autosched.records.record import split_trial_id
 
 if TYPE_CHECKING:
     from autosched.entry.trial import StoredTrial
@@ -38,6 +40,10 @@ def trial(
     """
     from autosched.entry.trial import find_trial, keep_replay
 
+    if split_trial_id(trial_id) is None:
+        raise InvalidInput(
+            f"trial {trial_id!r}: a trial is named JOB.TASK.N, as `best` and `jobs show --json` print it"
+        )
     views = Views(source, nest, run)
     if server is None:
         from autosched.db.store import open_store

@@ -62,6 +62,15 @@ def test_an_untuned_source_is_answered_with_how_to_tune_it(
     assert "autosched tune suite:NRM/1@1 --trials N" in capsys.readouterr().err
 
 
+def test_who_names_a_job_instead_of_a_trial_is_told_what_trials_are_called(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    job = "019a7c1e-7b1a-7cc3-9d6e-0f6a5b4c3d2e"
+    for more in ([], ["--server", "http://127.0.0.1:9"]):
+        assert run_command(["trial", job, *more]) == 2
+        assert "JOB.TASK.N" in capsys.readouterr().err
+
+
 def test_version_and_short_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["--version"]) == 0
     assert run_command(["tune", "-h"]) == 0
