@@ -11,8 +11,8 @@ from dataclasses import replace
 from autosched.errors import InvalidInput
 from autosched.target.files import target_of_fields
 from autosched.target.target import Target
-from autosched_api.problems import Problem, refused_field
-from autosched_api.resolve import registered, resolve_place, shipped, variants
+from autosched_api.problems import refused_field
+from autosched_api.resolve import registered, resolve_place, shipped, unknown_target, variants
 from autosched_api.service import Service
 
 
@@ -33,7 +33,7 @@ async def _find(service: Service, asked: str | None, threads: int | None) -> Tar
         return _at(shipped()[asked], threads)
     fields = await service.run(lambda store: store.target(asked))
     if fields is None:
-        raise Problem("no-such-target", f"need {asked!r}, which is neither a stored key nor a name")
+        raise unknown_target(asked)
     try:
         return _at(target_of_fields(fields, asked), threads)
     except InvalidInput as error:

@@ -14,7 +14,7 @@ from typing import Any
 from autosched.errors import InvalidInput
 from autosched.jobs.workers import Worker
 from autosched.target.compare import differences
-from autosched.target.files import load_target, parse_target, target_names
+from autosched.target.files import HOST, load_target, parse_target, target_names
 from autosched.target.target import Target
 from autosched_api.problems import Problem, refused_field
 
@@ -91,14 +91,27 @@ def resolve_place(workers: Sequence[Worker], asked: str | None, threads: int | N
             return _place(worker, target, threads or variants(target)[asked].threads)
     need = shipped().get(asked)
     if need is None:
-        raise Problem(
-            "no-such-target", f"need {asked!r}, which is no key or name; have {_listed(known)}"
-        )
+        raise unknown_target(asked, f"; have {_listed(known)}")
     for worker, target in known.values():
         if _same_but_threads(need, target):
             return _place(worker, target, threads or min(need.threads, target.threads))
     lacks = fewest_differences(need, (t for _, t in known.values()))
     raise Problem("no-such-target", f"no worker ever had target {asked!r}: {lacks}")
+
+
+def unknown_target(asked: str, have: str = "") -> Problem:
+    """What is asked for is no target; `have` says which are."""
+    if asked == HOST:
+        why = (
+            f"{HOST!r} is known to the command line alone, which looks at its own machine: name a key or a name of "
+            "/v1/targets"
+        )
+        return Problem("no-such-target", why + have)
+    names = ", ".join(shipped())
+    return Problem(
+        "no-such-target",
+        f"need {asked!r}, which is neither a stored key nor a name ({names}){have}",
+    )
 
 
 def _same_but_threads(a: Target, b: Target) -> bool:

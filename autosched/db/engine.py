@@ -66,10 +66,18 @@ def open_engine(url: URL, *, connections: int = CONNECTIONS) -> Engine:
             pass
     except DBAPIError as error:
         engine.dispose()
-        raise InvalidInput(
-            f"database {printable(url)!r} cannot be opened for writing: {error.orig}"
-        ) from None
+        raise InvalidInput(f"database {printable(url)!r} {_unopened(url, error)}") from None
     return engine
+
+
+def _unopened(url: URL, error: DBAPIError) -> str:
+    """Why a database could not be opened, in a line."""
+    said = " ".join(str(error.orig).split())
+    if url.get_backend_name() == "sqlite":
+        return f"cannot be opened for writing: {said}"
+    if f'database "{url.database}" does not exist' in said:
+        return f"does not exist: `createdb {url.database}` makes one"
+    return f"cannot be reached: {said}"
 
 
 def _prepare_sqlite(engine: Engine) -> None:

@@ -48,8 +48,8 @@ def database_url(text: str | None) -> URL:
 
 
 def printable(url: URL) -> str:
-    """The URL for messages, without its password."""
-    return url.render_as_string(hide_password=True)
+    """The URL for messages, as users write it, without its password."""
+    return url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
 
 
 def is_missing(url: URL) -> bool:

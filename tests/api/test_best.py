@@ -135,6 +135,14 @@ def test_a_target_is_known_by_key_by_name_or_by_being_stored(
         assert answer["match"] in {match, "nearest"}, answer
 
 
+def test_a_word_of_the_command_line_is_explained(caller: Caller) -> None:
+    detail = caller.ask("GET", "/v1/best?workload=w1-0&target=host").json()["detail"]
+    assert "command line alone" in detail
+    assert "/v1/targets" in detail
+    detail = caller.ask("GET", "/v1/best?workload=w1-0&target=nowhere").json()["detail"]
+    assert "haswell" in detail
+
+
 def test_a_winner_shows_after_a_second_at_most(api: Api, caller: Caller) -> None:
     key = text_key(workload_text(1234))
     params = {"workload": key, "target": TARGET.key}

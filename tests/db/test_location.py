@@ -89,7 +89,7 @@ def test_database_of_someone_else_is_refused(tmp_path: Path) -> None:
 
 
 def test_nobody_answers_at_a_port() -> None:
-    with pytest.raises(InvalidInput, match="cannot be opened"):
+    with pytest.raises(InvalidInput, match="cannot be reached"):
         connect("postgresql://me:secret@127.0.0.1:1/none")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from threading import Event, Thread
 
 import pytest
+from sqlalchemy.engine import make_url
 
 from autosched.db.store import SqlTuningStore, connect
 from autosched.errors import InvalidInput, StoreError
@@ -72,12 +73,18 @@ def test_absent_server_is_a_store_error(
             for _ in range(4):
                 with pytest.raises(StoreError, match="database"):
                     call()
-        with pytest.raises(InvalidInput, match="cannot be opened"):
+        with pytest.raises(InvalidInput, match="cannot be reached"):
             connect(postgres_url)
     finally:
         postgres.start()
     store.ping()
     assert claim(store, job.id).fence == 1
+
+
+def test_a_database_that_is_not_there_is_named_as_it_was_typed(postgres_url: str) -> None:
+    absent = make_url(postgres_url).set(drivername="postgresql", database="nope")
+    with pytest.raises(InvalidInput, match=r"'postgresql://.*/nope.*' does not exist: `createdb"):
+        connect(absent.render_as_string())
 
 
 def test_idle_connections_that_were_cut_are_replaced(
