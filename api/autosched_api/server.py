@@ -27,7 +27,13 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._service = service
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._service.log.info("listening", host=self.config.host, port=self.config.port)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._service.log.info("stopping")
         self._service.stopping.set()
         await super().shutdown(sockets)
 
@@ -64,8 +70,8 @@ def _end_well(*_: object) -> NoReturn:
 
 
 def _forward_logs(log: Log) -> None:
-    """What the server itself has to say goes into the same log."""
+    """What goes wrong in the server itself goes into the same log; its words for a person at a terminal do not."""
     logger = logging.getLogger("uvicorn")
     logger.handlers[:] = [Forwarded(log)]
-    logger.setLevel(logging.INFO)
+    logger.setLevel(logging.WARNING)
     logger.propagate = False

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import signal
 import sys
-from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from types import FrameType
 from typing import Annotated
 
@@ -46,8 +44,9 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        with suppress(PackageNotFoundError):
-            print(f"autosched {version('autosched')}")
+        from autosched.entry.product_version import product_version
+
+        print(f"autosched {product_version()}")
         raise typer.Exit
 
 

@@ -118,3 +118,10 @@ def test_a_body_has_its_time(process: Process, path: bytes) -> None:
 def test_what_is_no_request_is_told_so_in_a_document(process: Process) -> None:
     status, problem = problem_in(said(process, b"\x16\x03\x01 no HTTP\r\n\r\n"))
     assert (status, problem["type"]) == (400, "urn:autosched:problem:bad-request")
+
+
+def test_its_log_is_json_lines_that_say_where_it_listens(process: Process) -> None:
+    lines = process.log_file.read_text().splitlines()
+    (listening,) = [e for e in map(json.loads, lines) if e["event"] == "listening"]
+    assert (listening["host"], listening["port"]) == ("127.0.0.1", process.port)
+    assert not [line for line in lines if "CTRL+C" in line]

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from autosched.cli.app import run_command
 from autosched.cli.progress import ProgressView
+from autosched.entry.product_version import product_version
 from autosched.records.outcome import Outcome
 from autosched.tuning.events import JobStanding, JobStarted, TaskConfirmed, TrialFinished
 
@@ -73,6 +74,7 @@ def test_who_names_a_job_instead_of_a_trial_is_told_what_trials_are_called(
 
 def test_version_and_short_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["--version"]) == 0
+    assert capsys.readouterr().out == f"autosched {product_version()}\n"
     assert run_command(["tune", "-h"]) == 0
     assert "--trials" in capsys.readouterr().out
 

@@ -6,9 +6,9 @@ import os
 import secrets
 import signal
 import socket
-from importlib.metadata import PackageNotFoundError, version
 
 from autosched.db.store import connect
+from autosched.entry.product_version import product_version
 from autosched.entry.service_log import open_log
 from autosched.entry.space_version import SPACE_VERSION
 from autosched.jobs.workers import Worker
@@ -48,12 +48,5 @@ def worker_of(offer: Offer) -> Worker:
         toolchain_key=offer.toolchain.key,
         toolchain=toolchain,
         devices=tuple(host_device(d) for d in offer.devices),
-        versions={"autosched": _version(), "space": SPACE_VERSION},
+        versions={"autosched": product_version(), "space": SPACE_VERSION},
     )
-
-
-def _version() -> str:
-    try:
-        return version("autosched")
-    except PackageNotFoundError:
-        return "unknown"

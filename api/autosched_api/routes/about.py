@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 
 from fastapi import APIRouter, Request, Response
 
 from autosched.db.upgrade import HEAD
+from autosched.entry.product_version import product_version
 from autosched.entry.space_version import SPACE_VERSION
 from autosched.graph.graph import OPSET
 from autosched.wire.info import InfoDocument, OperatorDocument, OperatorsDocument
@@ -25,7 +25,7 @@ async def info(request: Request, caller: Reader) -> Response:
     """Versions of product, API, database and search space, and what one request may bring."""
     settings = service_of(request).settings
     document = InfoDocument(
-        version=_product_version(),
+        version=product_version(),
         api_version=API_VERSION,
         schema_version=HEAD,
         space_version=SPACE_VERSION,
@@ -40,14 +40,6 @@ async def info(request: Request, caller: Reader) -> Response:
 async def operators(request: Request, caller: Reader) -> Response:
     """The operators that a graph may hold."""
     return answer(_operators())
-
-
-@lru_cache(maxsize=1)
-def _product_version() -> str:
-    try:
-        return version("autosched")
-    except PackageNotFoundError:
-        return "0+unknown"  # run from a checkout
 
 
 @lru_cache(maxsize=1)
