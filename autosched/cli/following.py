@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from autosched.cli.output import ERR, counted
+from autosched.cli.output import ERR, counted, ended_text
 from autosched.cli.progress import ProgressView
 from autosched.cli.report import failed_tasks, print_report
 from autosched.cli.status import DONE, FAILED, INTERRUPTED
@@ -44,9 +44,9 @@ def follow_job(client: Client, job: JobDocument, *, json: bool) -> int:
 
 def print_end(job: JobDocument) -> None:
     """On stderr: how a job ended that did not succeed, and what failed most."""
-    reason = f" ({job.end_reason})" if job.end_reason else ""
+    ending = ended_text(job.state, job.end_reason)
     ERR.print(
-        f"job {job.id} {job.state}{reason}: {job.trials} of {job.budget.trials} trials",
+        f"job {job.id} {ending}: {job.trials} of {job.budget.trials} trials",
         markup=False,
     )
     for failure in job.failures[:MOST_FAILURES]:

@@ -8,7 +8,7 @@ import typer
 
 from autosched.cli import options
 from autosched.cli.connection import connect
-from autosched.cli.output import ERR, OUT, moment_text, print_json, table
+from autosched.cli.output import ERR, OUT, ended_text, moment_text, print_json, say_empty, table
 from autosched.cli.status import DONE
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def list_(
     columns = ("job", "state", "trials", "owner", "source", "submitted")
     texts = ("state", "owner", "source", "submitted")
     OUT.print(table("", columns, rows, texts=texts, whole=("job",)))
+    say_empty(rows, "job")
     if page.next is not None:
         ERR.print(f"there are more: --cursor {page.next}", markup=False)
     return DONE
@@ -165,5 +166,4 @@ def _show(job: JobDocument) -> None:
 
 
 def _state(job: JobDocument) -> str:
-    why = job.end_reason or job.pending_reason
-    return f"{job.state} ({why})" if why else job.state
+    return ended_text(job.state, job.end_reason or job.pending_reason)

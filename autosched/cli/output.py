@@ -66,6 +66,17 @@ def table(
     return made
 
 
+def say_empty(rows: Sequence[object], noun: str) -> None:
+    """On stderr, that a list has nothing in it: "no jobs"."""
+    if not rows:
+        ERR.print(f"no {noun}s", markup=False)
+
+
+def ended_text(state: str, why: str | None) -> str:
+    """failed (no_valid_candidate); a reason that says the same again is left out."""
+    return f"{state} ({why})" if why and why != state else state
+
+
 def _plain(cell: str) -> str:
     return cell.replace("[", r"\[")
 

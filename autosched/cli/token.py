@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from autosched.cli import options
-from autosched.cli.output import ERR, OUT, table
+from autosched.cli.output import ERR, OUT, moment_text, say_empty, table
 from autosched.cli.status import DONE
 from autosched.errors import InvalidInput
 
@@ -68,13 +68,24 @@ def list_(db: options.Database = None, as_json: options.Json = False) -> int:
 
     now = datetime.now(UTC)
     with open_store(db, must_exist=True) as store:
-        found = [_fields(t, now) for t in store.tokens()]
+        found = store.tokens()
     if as_json:
-        print(json.dumps({"items": found}, indent=2))
+        print(json.dumps({"items": [_fields(t, now) for t in found]}, indent=2))
         return DONE
-    columns = ("id", "owner", "scopes", "state", "created_at", "expires_at")
-    rows = [tuple(_text(one[name]) for name in columns) for one in found]
-    OUT.print(table("", columns, rows, texts=columns[1:], whole=("id",)))
+    rows = [
+        (
+            t.id,
+            t.owner,
+            ", ".join(sorted(t.scopes)),
+            _state(t, now),
+            moment_text(t.created_at) or "-",
+            moment_text(t.expires_at) or "-",
+        )
+        for t in found
+    ]
+    columns = ("token", "owner", "scopes", "state", "created", "expires")
+    OUT.print(table("", columns, rows, texts=columns[1:], whole=("token",)))
+    say_empty(rows, "token")
     return DONE
 
 
@@ -130,7 +141,3 @@ def _state(one: Token, now: datetime) -> str:
     if one.revoked_at is not None:
         return "revoked"
     return "expired" if one.expires_at is not None and one.expires_at <= now else "good"
-
-
-def _text(value: object) -> str:
-    return ", ".join(value) if isinstance(value, list) else "-" if value is None else str(value)

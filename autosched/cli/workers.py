@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autosched.cli import options
 from autosched.cli.connection import connect
-from autosched.cli.output import OUT, moment_text, print_json, table
+from autosched.cli.output import OUT, moment_text, print_json, say_empty, table
 from autosched.cli.status import DONE
 
 
@@ -34,4 +34,5 @@ def workers(
     ]
     columns = ("worker", "host", "state", "devices", "target", "last seen", "note")
     OUT.print(table("", columns, rows, texts=columns[1:], whole=("worker",)))
+    say_empty(rows, "worker")
     return DONE

@@ -381,6 +381,23 @@ def test_a_server_that_drops_calls_while_a_job_is_followed_is_named(
     assert len(server.asked) == 2
 
 
+def test_lists_of_none_say_so(server: Scripted, capsys: pytest.CaptureFixture[str]) -> None:
+    server.script = [answer({"items": [], "next": None})]
+    for command, said in (("jobs list", "no jobs\n"), ("workers", "no workers\n")):
+        assert run(command, server) == 0
+        assert capsys.readouterr().err == said
+
+
+def test_a_state_is_not_its_own_reason(
+    server: Scripted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.script = [answer({**DONE, "state": "cancelled", "end_reason": "cancelled"})]
+    assert run("jobs show a", server) == 0
+    out = capsys.readouterr().out
+    assert "cancelled" in out
+    assert "(cancelled)" not in out
+
+
 def test_workers_are_shown(server: Scripted, capsys: pytest.CaptureFixture[str]) -> None:
     worker = {
         "id": "w-1",

@@ -53,7 +53,16 @@ def test_tokens_are_listed_with_their_state(db: str, capsys: pytest.CaptureFixtu
     ]
     assert items[0]["expires_at"] is not None
     assert run_command(["token", "list", "--db", db]) == 0
-    assert "revoked" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "revoked" in out
+    assert out.count(" UTC") == 3
+
+
+def test_a_list_of_none_says_so(db: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with open_store(db):
+        pass
+    assert run_command(["token", "list", "--db", db]) == 0
+    assert capsys.readouterr().err == "no tokens\n"
 
 
 def test_json_holds_the_token_once(db: str, capsys: pytest.CaptureFixture[str]) -> None:
