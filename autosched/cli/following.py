@@ -49,6 +49,8 @@ def print_end(job: JobDocument) -> None:
         f"job {job.id} {ending}: {job.trials} of {job.budget.trials} trials",
         markup=False,
     )
+    if job.error:
+        ERR.print(job.error, markup=False)
     for failure in job.failures[:MOST_FAILURES]:
         ERR.print(failure_line(failure), markup=False)
 

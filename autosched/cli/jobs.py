@@ -147,6 +147,7 @@ def _show(job: JobDocument) -> None:
         "job": f"{job.id} of {job.owner}",
         "source": f"{job.source}, seed {job.seed}",
         "state": _state(job),
+        "error": job.error or "",
         "target": f"{job.target_key}, {job.threads} threads",
         "budget": f"{job.trials} of {job.budget.trials} trials"
         + (f", at most {job.budget.seconds:g} s" if job.budget.seconds is not None else ""),

@@ -114,6 +114,7 @@ class JobLine(Line):
     policy: Annotated[str, Field(max_length=20)] = "evolutionary"
     started_at: Time | None = None
     spent_seconds: Seconds = 0.0
+    error: str = ""
 
 
 class StandingObject(Line):
@@ -135,6 +136,7 @@ class TaskLine(Line):
     reference: str = ""
     operations: Seconds | None = None
     bound_seconds: Seconds | None = None
+    forgotten: dict[Annotated[Outcome, Field(strict=False)], Whole] = {}
     standing: StandingObject | None = None
 
 

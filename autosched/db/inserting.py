@@ -98,8 +98,8 @@ def _insert_jobs(insertion: Insertion) -> list[exchange.JobLine]:
 
 def _tell_end(connection: Connection, job: Columns) -> None:
     """Whoever follows a submitted job that came in, which has ended, waits for that event."""
-    how = {"state": job["state"], "end_reason": job["end_reason"]}
-    append_event(connection, job["id"], "end", {**how, "error": ""})
+    how = {name: job[name] for name in ("state", "end_reason", "error")}
+    append_event(connection, job["id"], "end", how)
 
 
 def _job_columns(job: exchange.JobLine) -> Columns:

@@ -6,8 +6,10 @@ Whoever locks a job locks it first, then its lease, tasks and trials: nobody wai
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from sqlalchemy import Connection, func, select, update
 
@@ -17,15 +19,20 @@ from autosched.db.leases import Taking, forget_job_lease, job_is_held, standing_
 from autosched.db.rows import Columns, ResultRow
 from autosched.db.schema import JobRow
 from autosched.db.service_schema import JOB
+from autosched.db.standings import has_forgotten, spent_trials
 from autosched.db.submitted import load_submitted
+from autosched.db.targets import load_target
+from autosched.db.workers import load_workers
+from autosched.errors import InvalidInput
 from autosched.jobs.queue import Claim, FenceLost, Waiting, WrongState
 from autosched.jobs.record import EndReason, Submitted
+from autosched.records.rules import ERROR_CHARACTERS, storable_text
 from autosched.records.store import JobState
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a job ends; `error` is for its owner and goes into the last event."""
+    """How a job ends; `error` is for its owner, with the job and in its last event."""
 
     state: JobState
     reason: EndReason
@@ -90,11 +97,15 @@ def end_claimed(connection: Connection, job_id: str, fence: int, ending: Ending)
 
 def end(connection: Connection, job_id: str, ending: Ending) -> None:
     """End a job whose row is locked."""
-    how = {"state": ending.state, "end_reason": ending.reason}
+    how = {
+        "state": ending.state,
+        "end_reason": ending.reason,
+        "error": storable_text(ending.error, ERROR_CHARACTERS),
+    }
     _change(connection, job_id, {**how, "ended_at": datetime.now(UTC)})
     forget_job_lease(connection, job_id)
     append_state(connection, job_id, ending.state, ending.reason)
-    append_event(connection, job_id, "end", {**how, "error": ending.error})
+    append_event(connection, job_id, "end", how)
 
 
 def cancel(connection: Connection, job_id: str) -> Submitted:
@@ -114,13 +125,24 @@ def cancel(connection: Connection, job_id: str) -> Submitted:
 def resume(
     connection: Connection, job_id: str, trials: int | None, seconds: float | None
 ) -> Submitted:
-    """The trials it has stay its trials."""
+    """The trials it has stay its trials. InvalidInput: a total below what they have spent. WrongState: some are forgotten,
+    and what they took of the budget and the space with them."""
     job = _owned(connection, job_id)
     if job.state not in {"failed", "cancelled"}:
         raise WrongState(f"job {job_id} is {job.state}, and neither failed nor cancelled")
+    if has_forgotten(connection, job_id):
+        raise WrongState(
+            f"job {job_id} has {job.state}, and trials of it are forgotten: submit anew"
+        )
+    spent = spent_trials(connection, job_id)
+    if trials is not None and trials < spent:
+        raise InvalidInput(
+            f"trials is {trials}: job {job_id} has spent {spent} already, a total is at least that"
+        )
     columns: Columns = {
         "state": "queued",
         "end_reason": "",
+        "error": "",
         "ended_at": None,
         "cancel_asked_at": None,
         "queued_until": queued_until(connection, job.queue_seconds),
@@ -148,9 +170,25 @@ def end_overdue(connection: Connection) -> int:
     )
     found = connection.execute(overdue).all()
     for job in found:
-        error = f"no worker for {job.target_key} within {job.queue_seconds:g} s"
+        while_waiting = _seen_while_waiting(connection, job.target_key)
+        error = f"not started within {job.queue_seconds:g} s: {while_waiting}"
         end(connection, job.id, Ending("failed", "error", error))
     return len(found)
+
+
+def _seen_while_waiting(connection: Connection, target_key: str) -> str:
+    """What kept a job of a target waiting, as far as one sees at its end."""
+    wanted = _but_threads(load_target(connection, target_key) or {})
+    able = [w for w in load_workers(connection, alive_only=True) if w.state == "active"]
+    n = sum(_but_threads(worker.target) == wanted for worker in able)
+    if not n:
+        return f"no worker of target {target_key} is there"
+    are = "worker is" if n == 1 else "workers are"
+    return f"{n} {are} there for target {target_key}, at other work"
+
+
+def _but_threads(target: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in target.items() if name != "threads"}
 
 
 def _lock(connection: Connection, job_id: str) -> ResultRow | None:

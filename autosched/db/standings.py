@@ -75,6 +75,7 @@ def _standing_rows(connection: Connection, task_ids: Sequence[str]) -> dict[str,
             TaskRow.operations,
             TaskRow.bound_seconds,
             TaskRow.default_seconds,
+            TaskRow.forgotten,
             TrialRow.task_id.label("best_task_id"),
             TrialRow.number.label("best_number"),
             *RUN_COLUMNS,
@@ -106,7 +107,8 @@ def _count_outcomes(connection: Connection, task_ids: Sequence[str]) -> Counts:
 
 
 def _standing_of(row: ResultRow, spec: TaskSpec, counts: Counts) -> TaskStanding:
-    outcomes = {o: counts[row.id, o.value] for o in Outcome if counts[row.id, o.value]}
+    kept = {o: counts[row.id, o.value] + row.forgotten.get(o.value, 0) for o in Outcome}
+    outcomes = {outcome: n for outcome, n in kept.items() if n}
     return TaskStanding(
         task_id=row.id,
         spec=spec,
@@ -118,6 +120,23 @@ def _standing_of(row: ResultRow, spec: TaskSpec, counts: Counts) -> TaskStanding
         operations=row.operations,
         bound_seconds=row.bound_seconds,
     )
+
+
+def spent_trials(connection: Connection, job_id: str) -> int:
+    """What the trials of a job have taken of its budget: all that are there, open ones too, but defaults and pruned."""
+    wanted = (
+        select(func.count())
+        .select_from(TrialRow)
+        .join(TaskRow, TaskRow.id == TrialRow.task_id)
+        .where(TaskRow.job_id == job_id, TrialRow.number > 0)
+        .where(func.coalesce(TrialRow.outcome, "") != Outcome.PRUNED.value)
+    )
+    return connection.scalar(wanted) or 0
+
+
+def has_forgotten(connection: Connection, job_id: str) -> bool:
+    """Whether some trials of a job are no longer there."""
+    return any(connection.scalars(select(TaskRow.forgotten).where(TaskRow.job_id == job_id)))
 
 
 def load_failures(connection: Connection, job_id: str, limit: int) -> tuple[Failure, ...]:

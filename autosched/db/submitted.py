@@ -80,4 +80,5 @@ def _submitted_of(row: ResultRow, tasks: Tasks, history: tuple[str, ...]) -> Sub
         started_at=row.started_at,
         queued_until=row.queued_until,
         is_cancel_asked=row.cancel_asked_at is not None,
+        error=row.error,
     )

@@ -91,7 +91,8 @@ class JobQueue(Protocol):
         ...
 
     def resume(self, job_id: str, *, trials: int | None, seconds: float | None) -> Submitted:
-        """Back into the queue, with new totals where given. WrongState: neither failed nor cancelled."""
+        """Back into the queue, with new totals where given. WrongState: neither failed nor cancelled, or trials of it are
+        forgotten. InvalidInput: a total below the trials that it has spent."""
         ...
 
     def events(self, job_id: str, *, after: int, limit: int = 500) -> tuple[JobEvent, ...]:

@@ -14,7 +14,7 @@ from autosched.records.store import Job, JobState, TaskSpec
 EndReason = Literal[
     "", "trials", "seconds", "exhausted", "no_valid_candidate", "cancelled", "error"
 ]
-"""What ended a job: its budget, its space, nothing valid, a person, or a fault of ours that is in its last event."""
+"""What ended a job: its budget, its space, nothing valid, a person, or a fault that its `error` tells."""
 
 TERMINAL: frozenset[JobState] = frozenset({"succeeded", "failed", "cancelled"})
 
@@ -48,7 +48,7 @@ class Submission:
 
 @dataclass(frozen=True)
 class Submitted:
-    """A job as its owner sees it, but for what its trials say. `fence` counts its claims."""
+    """A job as its owner sees it, but for what its trials say. `fence` counts its claims; `error` says why it failed."""
 
     job: Job
     owner: str
@@ -60,6 +60,7 @@ class Submitted:
     started_at: datetime | None
     queued_until: datetime | None
     is_cancel_asked: bool
+    error: str = ""
 
     @property
     def id(self) -> str:

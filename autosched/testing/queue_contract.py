@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
+from autosched.errors import InvalidInput
 from autosched.jobs.queue import (
     FenceLost,
     KeyReused,
@@ -16,8 +17,13 @@ from autosched.jobs.queue import (
     WrongState,
 )
 from autosched.jobs.record import JobFilter, Page, Submitted
+from autosched.jobs.workers import Worker, WorkerState
+from autosched.records.outcome import Outcome
 from autosched.testing.records import (
     TARGET,
+    TOOLCHAIN,
+    TOOLCHAIN_KEY,
+    failed,
     ok,
     open_job,
     task_spec,
@@ -141,10 +147,15 @@ class StateContract:
         assert ended.job.end_reason == "no_valid_candidate"
         assert ended.job.ended_at is not None
         assert kinds(store, job.id) == ["job queued", "job running", "job failed", "end failed"]
-        assert store.events(job.id, after=3)[0].data["error"] == "nothing was right"
-        assert store.claim("d2", job.id, lease_seconds=60) is None
         with pytest.raises(FenceLost):
             store.end_claimed(job.id, 1, "succeeded", "trials")
+        assert store.claim("d2", job.id, lease_seconds=60) is None
+        assert store.events(job.id, after=3)[0].data["error"] == "nothing was right"
+        assert ended.error == "nothing was right"
+        assert store.resume(job.id, trials=None, seconds=None).error == ""
+        assert claim(store, job.id).fence == 2
+        store.end_claimed(job.id, 2, "failed", "error", "a \0 and more")
+        assert self.found(store, job.id).error == "a \N{SYMBOL FOR NULL} and more"
 
     def test_cancel_of_a_waiting_job_ends_it(self, store: ServiceStore) -> None:
         job = submit(store)
@@ -210,6 +221,21 @@ class StateContract:
         assert (again.fence, again.is_inherited, again.spent_seconds) == (2, False, 2.5)
         assert [t.measurement for t in store.trials(task_id)] == [ok()]
 
+    def test_resume_below_what_is_spent_is_refused(self, store: ServiceStore) -> None:
+        job = submit(store, tasks=[task_spec(64), task_spec(128)], trials=10)
+        (first, _), (second, _) = job.job.tasks
+        claim(store, job.id)
+        store.propose(first, 0, [trial(first, n) for n in range(4)])
+        store.close(first, 1, ok())
+        store.close(first, 2, failed(Outcome.PRUNED))
+        store.propose(second, 0, [trial(second, n) for n in range(3)])
+        store.end_claimed(job.id, 1, "failed", "error")
+        with pytest.raises(InvalidInput, match=r"trials is 3: .* has spent 4"):
+            store.resume(job.id, trials=3, seconds=None)
+        assert self.found(store, job.id).state == "failed"
+        resumed = store.resume(job.id, trials=4, seconds=None)
+        assert (resumed.state, resumed.job.spec.trials) == ("queued", 4)
+
     def test_resumed_job_is_not_the_old_holders(self, store: ServiceStore) -> None:
         job = submit(store)
         task_id = job.job.tasks[0][0]
@@ -228,10 +254,26 @@ class StateContract:
         assert store.end_overdue() == 1
         assert store.end_overdue() == 0
         assert self.found(store, overdue.id).state == "failed"
-        assert TARGET.key in store.events(overdue.id, after=0)[-1].data["error"]
+        error = store.events(overdue.id, after=0)[-1].data["error"]
+        assert error == f"not started within 0 s: no worker of target {TARGET.key} is there"
+        assert self.found(store, overdue.id).error == error
         assert self.found(store, patient.id).state == "queued"
         assert self.found(store, started.id).state == "running"
         assert store.resume(overdue.id, trials=None, seconds=None).queued_until is not None
+
+    @pytest.mark.parametrize("state", ["active", "draining"])
+    def test_job_that_waited_too_long_knows_of_workers(
+        self, store: ServiceStore, state: WorkerState
+    ) -> None:
+        """At any number of threads: a worker runs fewer, too."""
+        for name, target in (("w", replace(TARGET, threads=TARGET.threads + 1)), ("o", OTHER)):
+            fields = asdict(target)
+            store.register(Worker(name, "h", target.key, fields, 2, TOOLCHAIN_KEY, TOOLCHAIN, ()))
+        store.seen("w", state)
+        overdue = submit(store, queue_seconds=0.0)
+        store.end_overdue()
+        there = {"active": "1 worker is there", "draining": "no worker"}[state]
+        assert self.found(store, overdue.id).error.startswith(f"not started within 0 s: {there}")
 
     def test_unknown_job(self, store: ServiceStore) -> None:
         assert store.submitted("none") is None

@@ -26,6 +26,7 @@ EXAMPLE_JOB: dict[str, Any] = {
     "state": "running",
     "terminal": False,
     "end_reason": None,
+    "error": None,
     "pending_reason": None,
     "owner": "vision",
     "labels": {"team": "vision"},
@@ -69,7 +70,7 @@ class FailureDocument(BaseModel):
 
 class JobDocument(BaseModel):
     """One job. `trials` of the budget are spent, every outcome but `pruned`; `outcomes` count the pruned ones too, the
-    defaults are beyond both. `failures` stand in the answer about one job alone."""
+    defaults are beyond both. `error` says what went wrong, where something did. `failures` stand in the answer about one job alone."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE_JOB]})
 
@@ -77,6 +78,7 @@ class JobDocument(BaseModel):
     state: State
     terminal: bool
     end_reason: EndWord | None = None
+    error: str | None = None
     pending_reason: str | None = None
     owner: str
     labels: dict[str, str] = {}
@@ -113,6 +115,7 @@ def job_document(
         state=job.state,
         terminal=submitted.is_terminal,
         end_reason=job.end_reason or None,
+        error=submitted.error or None,
         pending_reason=pending_reason,
         owner=submitted.owner,
         labels=dict(submitted.labels),

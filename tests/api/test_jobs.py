@@ -274,3 +274,24 @@ def test_the_target_of_a_job_is_the_only_registered_one(caller: Caller) -> None:
     )
     found = problem(unknown, 422, "no-such-target")
     assert "isa: need 'aarch64', have 'x86-64'" in found["detail"]
+
+
+def test_a_total_below_what_is_spent_is_refused(api: Api, caller: Caller) -> None:
+    job = caller.submit(trials=8)
+    stored = api.store.submitted(job["id"])
+    assert stored is not None
+    task_id = stored.job.tasks[0][0]
+    api.store.propose(task_id, 0, [trial(task_id, n, name=f"{job['id']}{n}") for n in range(6)])
+    caller.post(f"/v1/jobs/{job['id']}/cancel")
+    answer = caller.post(f"/v1/jobs/{job['id']}/resume", json={"trials": 4})
+    assert "has spent 5" in problem(answer, 422, "invalid-input")["detail"]
+    assert caller.get(f"/v1/jobs/{job['id']}").json()["state"] == "cancelled"
+
+
+def test_a_failed_job_says_why(api: Api, caller: Caller) -> None:
+    job = caller.submit()
+    assert job["error"] is None
+    claim = api.store.claim("d", job["id"], lease_seconds=60)
+    assert claim is not None
+    api.store.end_claimed(job["id"], claim.fence, "failed", "error", "no compiler is there")
+    assert caller.get(f"/v1/jobs/{job['id']}").json()["error"] == "no compiler is there"

@@ -349,9 +349,10 @@ def test_the_server_and_the_token_come_from_the_environment(
 def test_a_job_is_shown_with_its_failures_and_a_log(
     server: Scripted, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    server.script = [answer(FAILED)]
+    server.script = [answer({**FAILED, "error": "the compiler is gone"}), answer(FAILED)]
     assert run("jobs show a", server) == 0
     out = capsys.readouterr().out
+    assert "error      the compiler is gone" in out
     assert "failed (no_valid_candidate)" in out
     assert "4 trials crashed: signal 11" in out
     assert "at line 7" in out

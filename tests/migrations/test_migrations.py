@@ -193,3 +193,22 @@ def test_a_worker_that_cannot_be_used_takes_no_work_in_an_older_schema(url: str)
     with opened(url) as engine, pytest.raises(IntegrityError), write(engine) as connection:
         connection.execute(quarantine)
     assert upgrade(url) == "0002"
+
+
+def test_jobs_learn_why_they_failed_from_their_last_events(url: str) -> None:
+    store = connect(url)
+    failed, resumed, fine = (submit(store) for _ in range(3))
+    for job in (failed, resumed):
+        claim(store, job.id)
+        store.end_claimed(job.id, 1, "failed", "error", f"fault of {job.id}")
+    store.resume(resumed.id, trials=None, seconds=None)
+    store.cancel(fine.id)
+    before = [store.submitted(job.id) for job in (failed, resumed, fine)]
+    store.close_connections()
+    move_down(url, "0002")
+    assert upgrade(url) == "0002"
+    store = connect(url)
+    assert [store.submitted(job.id) for job in (failed, resumed, fine)] == before
+    assert before[0] is not None
+    assert before[0].error == f"fault of {failed.id}"
+    store.close_connections()
