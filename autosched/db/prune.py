@@ -11,7 +11,8 @@ Kept whatever their age, with all their runs:
 | open | it is no result yet |
 | reused by a trial that is kept | that trial's result is its |
 
-A forgotten candidate may be measured again, and a search that began from forgotten records cannot be repeated.
+A forgotten candidate may be measured again, and a search that began from forgotten records cannot be repeated. How many
+trials of which outcome a task had stays with it; a job of which any are forgotten is not resumed.
 
 Of a service are forgotten:
 
@@ -26,6 +27,7 @@ Of a service are forgotten:
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import astuple, dataclass
@@ -66,6 +68,8 @@ def prune(store: SqlTuningStore, before: datetime, *, dry_run: bool = False) -> 
 def _prune(connection: Connection, before: datetime, dry_run: bool) -> Pruned:
     rows = list(connection.scalars(_forgettable(before)))
     runs = 0
+    if not dry_run:
+        _note_forgotten(connection, rows)
     for chunk in chunks(rows):
         mine = select(func.count()).where(RunRow.trial_id.in_(chunk))
         runs += connection.scalar(mine) or 0
@@ -96,6 +100,20 @@ def _prune_service(connection: Connection, before: datetime, dry_run: bool) -> I
     yield connection.scalar(select(func.count()).where(is_idle)) or 0
     if not dry_run:
         connection.execute(update(JobRow).where(is_idle).values(idempotency_key=None))
+
+
+def _note_forgotten(connection: Connection, rows: list[int]) -> None:
+    """Count the trials with their tasks before they go."""
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for chunk in chunks(rows):
+        mine = select(TrialRow.task_id, TrialRow.outcome).where(TrialRow.id.in_(chunk))
+        for task_id, outcome in connection.execute(mine):
+            counts[task_id][str(outcome)] += 1
+    for task_id, more in counts.items():
+        task = TaskRow.id == task_id
+        before = connection.scalar(select(TaskRow.forgotten).where(task))
+        total = Counter(before) + more
+        connection.execute(update(TaskRow).where(task).values(forgotten=dict(total)))
 
 
 def _delete_trials(connection: Connection, rows: list[int]) -> None:

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from autosched.db.exporting import export_file
 from autosched.db.importing import import_file
+from autosched.db.prune import prune
 from autosched.db.store import SqlTuningStore, connect
 from autosched.errors import InvalidInput
 from autosched.records.outcome import Outcome
@@ -30,6 +32,7 @@ from autosched.testing.records import (
     task_spec,
     trial,
 )
+from autosched.testing.submissions import claim, submit
 
 Object = dict[str, Any]
 
@@ -109,6 +112,27 @@ def test_round_trip(store: SqlTuningStore, other: SqlTuningStore, tmp_path: Path
     changed = [line for line in content(second) if line not in content(first)]
     assert [line["id"] for line in changed] == [unfinished["id"]]
     assert (changed[0]["state"], changed[0]["history"]) == ("cancelled", unfinished["history"])
+
+
+def test_accounts_and_errors_come_along(
+    store: SqlTuningStore, other: SqlTuningStore, tmp_path: Path
+) -> None:
+    job = submit(store)
+    task_id = job.job.tasks[0][0]
+    claim(store, job.id)
+    store.propose(task_id, 0, [trial(task_id, n) for n in range(3)])
+    for number in range(3):
+        store.close(task_id, number, ok())
+    store.end_claimed(job.id, 1, "failed", "error", "a fault")
+    account = store.standings([job.id])
+    assert prune(store, datetime.now(UTC) + timedelta(days=1)).trials == 2
+    export_file(store, tmp_path / "file.jsonl")
+    import_file(other, tmp_path / "file.jsonl")
+    assert other.standings([job.id]) == account
+    found = other.submitted(job.id)
+    assert found is not None
+    assert found.error == "a fault"
+    assert other.events(job.id, after=0)[-1].data["error"] == "a fault"
 
 
 def test_importing_twice_changes_nothing(

@@ -16,7 +16,7 @@ from autosched.db.stats import stats
 from autosched.db.store import SqlTuningStore
 from autosched.db.upgrade import HEAD
 from autosched.jobs.access import Token
-from autosched.jobs.queue import IDEMPOTENCY_DAYS, Quota, Turn
+from autosched.jobs.queue import IDEMPOTENCY_DAYS, Quota, Turn, WrongState
 from autosched.records.outcome import Outcome
 from autosched.records.record import trial_id
 from autosched.testing.records import (
@@ -178,3 +178,42 @@ def test_space_is_given_back(sqlite_store: SqlTuningStore) -> None:
     before = stats(store).size_bytes
     assert prune(store, soon()).trials == 499
     assert stats(store).size_bytes < before / 4
+
+
+def test_the_account_of_a_job_outlives_its_trials(store: SqlTuningStore) -> None:
+    job = submit(store, tasks=[task_spec(64), task_spec(128)])
+    (first, _), (second, _) = job.job.tasks
+    claim(store, job.id)
+    store.propose(first, 0, [trial(first, n) for n in range(6)])
+    for number in range(4):
+        store.close(first, number, ok(100.0 - number))
+    store.close(first, 4, failed(Outcome.CRASHED))
+    store.close(first, 5, failed(Outcome.PRUNED))
+    store.propose(second, 0, [trial(second, 0), trial(second, 1)])
+    store.close(second, 1, ok(5.0))
+    store.confirm(confirmation(first, {0: 100.0, 2: 90.0}))
+    store.end_claimed(job.id, 1, "failed", "error")
+    account = store.standings([job.id])[job.id]
+    assert account[0].outcomes == {Outcome.OK: 3, Outcome.CRASHED: 1, Outcome.PRUNED: 1}
+    assert prune(store, soon(), dry_run=True).trials == 5
+    assert store.standings([job.id])[job.id] == account
+    assert prune(store, soon()).trials == 5
+    assert [t.number for t in store.trials(first)] == [0, 2]
+    assert store.standings([job.id])[job.id] == account
+    with pytest.raises(WrongState, match="forgotten"):
+        store.resume(job.id, trials=None, seconds=None)
+    store.close(second, 0, ok())
+    assert prune(store, soon()).trials == 0
+    assert store.standings([job.id])[job.id][0] == account[0]
+
+
+def test_what_is_forgotten_adds_up(store: SqlTuningStore) -> None:
+    job = submit(store)
+    task_id = job.job.tasks[0][0]
+    store.propose(task_id, 0, [trial(task_id, n) for n in range(3)])
+    store.cancel(job.id)
+    for number, left in ((1, 1), (2, 0)):
+        store.close(task_id, number, ok())
+        assert prune(store, soon()).trials == 1
+        (stands,) = store.standings([job.id])[job.id]
+        assert (stands.outcomes, stands.open_trials) == ({Outcome.OK: number}, left)
