@@ -18,11 +18,17 @@ from autosched.measure import linux
 
 Say = Callable[[str], None]
 
+KILLS = frozenset({signal.SIGKILL, signal.SIGTERM})
+"""What others end a process by: a person, or a host that is out of memory."""
+
+MOST_DOUBLINGS = 20
+
 
 @dataclass(frozen=True)
 class RestartRules:
     """`first_seconds` to the first restart, doubled up to `most_seconds`; a process that ran for `steady_seconds`
-    starts afresh. `early_ends` in a row end everything. `grace_seconds`: from SIGTERM to SIGKILL."""
+    starts afresh. `early_ends` in a row end everything; a process that was killed is not at fault, and is started again
+    however often. `grace_seconds`: from SIGTERM to SIGKILL."""
 
     first_seconds: float = 0.5
     most_seconds: float = 10.0
@@ -40,6 +46,7 @@ class Child:
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
     restart_at: float = 0.0
+    short_lives: int = 0
     early_ends: int = 0
 
 
@@ -85,12 +92,23 @@ class Supervisor:
             return True
         _end_session(child.process)
         child.process = None
-        steady = now - child.started_at >= self.rules.steady_seconds
-        child.early_ends = 0 if steady else child.early_ends + 1
-        pause = self.rules.first_seconds * 2 ** max(0, child.early_ends - 1)
-        child.restart_at = now + min(pause, self.rules.most_seconds)
         self.say(f"{child.name} ended ({_how(status)})")
-        return child.early_ends < self.rules.early_ends
+        return self._go_on(child, status, now)
+
+    def _go_on(self, child: Child, status: int, now: float) -> bool:
+        """Sets when it is started again; False if that would not help."""
+        if now - child.started_at >= self.rules.steady_seconds:
+            child.short_lives = child.early_ends = 0
+        child.short_lives += 1
+        child.early_ends += -status not in KILLS
+        pause = self.rules.first_seconds * 2.0 ** min(child.short_lives - 1, MOST_DOUBLINGS)
+        child.restart_at = now + min(pause, self.rules.most_seconds)
+        if child.early_ends < self.rules.early_ends:
+            return True
+        self.say(
+            f"{child.name} ended {child.early_ends} times within {self.rules.steady_seconds:.0f} s of its start: giving up"
+        )
+        return False
 
     def _start(self, child: Child) -> None:
         """Its last act before it becomes what it is to be is safe: the supervisor has one thread."""

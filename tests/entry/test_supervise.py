@@ -49,12 +49,27 @@ def test_a_process_that_ends_is_started_again(tmp_path: Path) -> None:
     until(lambda: not any(map(is_alive, pids(file))))  # what they had started too
 
 
+def test_a_process_that_others_kill_is_started_again_however_often(tmp_path: Path) -> None:
+    file = tmp_path / "pids"
+    said: list[str] = []
+    kills_itself = ["sh", "-c", f"echo $$ >> {file}; kill -9 $$"]
+    supervisor = Supervisor({"one": kills_itself}, os.environ, said.append, rules=QUICK)
+    running = threading.Thread(target=supervisor.run)
+    running.start()
+    until(lambda: len(pids(file)) > 2 * QUICK.early_ends)
+    supervisor.stop()
+    running.join()
+    assert set(said) == {"one ended (signal 9)"}
+
+
 def test_a_process_that_cannot_run_ends_the_service(tmp_path: Path) -> None:
     file = tmp_path / "pids"
     said: list[str] = []
     commands = {"bad": ["sh", "-c", "exit 3"], "good": stays(file)}
     assert not Supervisor(commands, os.environ, said.append, rules=QUICK).run()
-    assert said == ["bad ended (status 3)"] * 4
+    *ends, last = said
+    assert ends == ["bad ended (status 3)"] * 4
+    assert last == "bad ended 4 times within 20 s of its start: giving up"
     until(lambda: not any(map(is_alive, pids(file))))
 
 
