@@ -24,6 +24,7 @@ from autosched.target.target import Target
 
 KEY_VERSION = "c1"
 PROBE_SECONDS = 60.0
+PROBES = 3
 
 CODE_FLAGS = (
     "-O2",
@@ -165,20 +166,30 @@ def _triple_flags(family: str, target: Target) -> tuple[str, ...]:
 
 
 def _accepts(command: tuple[str, ...], flags: Sequence[str]) -> bool:
+    """A refusal is one that stands: a compiler that was killed, by a host out of memory say, has refused nothing."""
     with tempfile.TemporaryDirectory(prefix="autosched-probe-") as folder:
         source = Path(folder) / "probe.c"
         source.write_text("int x;\n")
         line = [*command, *flags, "-Werror", "-c", str(source), "-o", f"{folder}/probe.o"]
-        return _call(line).returncode == 0
+        return _steadily(line).returncode == 0
 
 
 def _answer(line: list[str], command: tuple[str, ...]) -> str:
-    done = _call(line)
+    done = _steadily(line)
     if done.returncode != 0:
         raise InvalidInput(
             f"compiler {' '.join(command)}: --version failed: {done.stderr.strip()[:200]}"
         )
     return done.stdout
+
+
+def _steadily(line: list[str]) -> subprocess.CompletedProcess[str]:
+    """The first success, else the last of `PROBES` failures."""
+    for _ in range(PROBES - 1):
+        done = _call(line)
+        if done.returncode == 0:
+            return done
+    return _call(line)
 
 
 def _call(line: list[str]) -> subprocess.CompletedProcess[str]:

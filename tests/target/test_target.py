@@ -179,3 +179,15 @@ def test_a_compiler_that_is_not_there_or_not_one_is_refused() -> None:
         find_toolchain(detect_target(), "no-such-compiler")
     with pytest.raises(InvalidInput, match="false"):
         find_toolchain(detect_target(), "false")
+
+
+@pytest.mark.parametrize("call", [1, 2, 3])
+def test_a_compiler_that_is_killed_has_refused_nothing(tmp_path: Path, call: int) -> None:
+    calls, gcc = tmp_path / "calls", tmp_path / "gcc"
+    gcc.write_text(
+        f'#!/bin/sh\necho >> {calls}\n[ "$(wc -l < {calls})" = {call} ] && kill -9 $$\nexec gcc "$@"\n'
+    )
+    gcc.chmod(0o755)
+    assert (
+        find_toolchain(detect_target(), str(gcc)).key == find_toolchain(detect_target(), "gcc").key
+    )
