@@ -9,7 +9,7 @@ from pathlib import Path
 
 from autosched.errors import AutoschedError
 from autosched_workers.dispatch import dispatch
-from autosched_workers.lab import Lab, LocalLab
+from autosched_workers.lab import Lab, own_lab
 from autosched_workers.simulation.lab import SimulatedLab
 from autosched_workers.state import Options
 
@@ -40,15 +40,18 @@ def main(arguments: list[str]) -> int:
     if given.db is None:
         parser.error("--db is needed, or AUTOSCHED_DB")
     options = Options(given.slots, given.lease_seconds, given.quantum_seconds)
-    lab: Lab = LocalLab(given.compiler, given.journal)
-    if given.simulate is not None:
-        lab = SimulatedLab(given.simulate, tuple(given.devices.split(",")), given.journal)
     try:
-        dispatch(given.db, lab, options)
+        dispatch(given.db, _lab(given), options)
     except AutoschedError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _lab(given: argparse.Namespace) -> Lab:
+    if given.simulate is None:
+        return own_lab(given.compiler, given.journal)
+    return SimulatedLab(given.simulate, tuple(given.devices.split(",")), given.journal)
 
 
 if __name__ == "__main__":

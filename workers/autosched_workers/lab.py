@@ -58,9 +58,9 @@ class Lab(Protocol):
 
 @dataclass(frozen=True)
 class LocalLab:
-    """This host. `compiler`: None finds one. `journal`: a file to which the runner logs what it ran."""
+    """This host as it was found. `journal`: a file to which the runner logs what it ran."""
 
-    compiler: str | None = None
+    setup: Setup
     journal: Path | None = None
 
     @property
@@ -68,8 +68,7 @@ class LocalLab:
         return True
 
     def offer(self) -> Offer:
-        setup = set_up("host", None, self.compiler)
-        return Offer(setup.target, setup.toolchain, (DEVICE,))
+        return Offer(self.setup.target, self.setup.toolchain, (DEVICE,))
 
     def open(
         self, setup: Setup, seed: int, device: Callable[[], str]
@@ -78,6 +77,11 @@ class LocalLab:
 
     def turn(self, device: str) -> AbstractContextManager[None]:
         return device_lock(device)
+
+
+def own_lab(compiler: str | None, journal: Path | None) -> LocalLab:
+    """Asks this host once what it is, so that all jobs hear the same. InvalidInput: there is no such compiler."""
+    return LocalLab(set_up("host", None, compiler), journal)
 
 
 def host_device(device: str) -> str:
