@@ -63,6 +63,7 @@ def _tick(state: State, event: Tick) -> Decision:
         state, commands = _stop(state, list(state.held), "lapsed")
     for job_id, held in state.held.items():
         if held.kill_at is not None and held.kill_at <= state.now:
+            state = state.with_held(job_id, kill_at=None)
             commands.append(KillProcess(job_id))
     if state.is_stopping and not state.held:
         commands.append(Finish())

@@ -39,6 +39,7 @@ class JobProcesses:
         self._context.set_forkserver_preload(list(PRELOADED))
         os.environ[VARIABLE] = fresh_tag()  # of the server, and so of all that it forks
         self._running: dict[str, JobProcess] = {}
+        self._not_started: list[str] = []
         self._warm_up()
 
     def _warm_up(self) -> None:
@@ -48,13 +49,23 @@ class JobProcesses:
         first.join()
 
     def start(self, assignment: Assignment) -> None:
+        """A process that cannot be started is one that ended."""
+        for _ in range(
+            2
+        ):  # the server may have been killed; another takes its place at the second request
+            with contextlib.suppress(OSError, EOFError):
+                self._running[assignment.job_id] = self._started(assignment)
+                return
+        self._not_started.append(assignment.job_id)
+
+    def _started(self, assignment: Assignment) -> JobProcess:
         ours, theirs = self._context.Pipe()
         process = self._context.Process(
             target=run_job, args=(assignment, self._lab, theirs), name=f"job {assignment.job_id}"
         )
-        process.start()
-        theirs.close()
-        self._running[assignment.job_id] = JobProcess(assignment.job_id, process, ours)
+        with theirs:
+            process.start()
+        return JobProcess(assignment.job_id, process, ours)
 
     def say(self, job_id: str, **message: Any) -> None:
         """Tells a process; one that is gone will be noticed by its end."""
@@ -70,6 +81,9 @@ class JobProcesses:
 
     def wait(self, files: Sequence[int], seconds: float) -> list[Event]:
         """What happens within `seconds`, or until one of `files` can be read."""
+        if self._not_started:
+            gone, self._not_started = self._not_started, []
+            return [Exited(job_id, "before it began") for job_id in gone]
         running = list(self._running.values())
         pipes = [known.pipe for known in running if not known.is_silent]
         sentinels = [known.process.sentinel for known in running]
