@@ -5,24 +5,38 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from autosched.cli.streams import open_closed_streams
+from autosched.plain import shown, shown_json
 
 FILE_WIDTH = 160
 """Columns of a table that is written to a file or a pipe."""
 
 open_closed_streams()
-OUT = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else FILE_WIDTH)
-ERR = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+class PlainConsole(Console):
+    """What others wrote (a server, a file, a compiler) shows itself and does nothing: a terminal obeys what it is sent."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(shown(text), **options)
+
+
+OUT = PlainConsole(
+    highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else FILE_WIDTH
+)
+ERR = PlainConsole(stderr=True, highlight=False, soft_wrap=True)
 
 
 def print_json(document: BaseModel) -> None:
     """One JSON object on stdout, nothing else."""
-    print(document.model_dump_json(indent=2))
+    print(shown_json(document.model_dump_json(indent=2)))
 
 
 def print_error(message: str) -> None:

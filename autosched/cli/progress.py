@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from autosched.cli.output import counted, time_text
+from autosched.plain import shown
 from autosched.records.outcome import Outcome
 from autosched.tuning.events import (
     Event,
@@ -120,7 +121,7 @@ class ProgressView:
 
     def _show(self, *, force: bool) -> None:
         if self._console.is_terminal:
-            self._live.update(Text(self.line()))
+            self._live.update(Text(shown(self.line())))
         elif force or time.monotonic() - self._shown >= PLAIN_SECONDS:
             self._shown = time.monotonic()
             self._console.print(self.line(), markup=False)

@@ -12,6 +12,7 @@ from autosched.cli import options
 from autosched.cli.output import ERR, OUT, moment_text, say_empty, table
 from autosched.cli.status import DONE
 from autosched.errors import InvalidInput
+from autosched.plain import is_plain
 
 if TYPE_CHECKING:
     from autosched.jobs.access import Token
@@ -113,7 +114,7 @@ def revoke(
 
 
 def _check_owner(owner: str) -> None:
-    if not (0 < len(owner) <= MOST_OWNER_CHARACTERS and owner.isprintable()):
+    if not (0 < len(owner) <= MOST_OWNER_CHARACTERS and is_plain(owner)):
         raise InvalidInput(
             f"owner {owner!r}: must be 1 to {MOST_OWNER_CHARACTERS} printable characters"
         )

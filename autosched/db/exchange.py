@@ -22,6 +22,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter
 
+from autosched.plain import PLAIN_PATTERN
 from autosched.records.outcome import Outcome
 from autosched.records.record import Mode, Purpose, trial_id
 from autosched.records.store import JobState
@@ -43,6 +44,7 @@ Seconds = Annotated[float, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
+Plain = Annotated[str, Field(pattern=PLAIN_PATTERN)]
 Time = Annotated[AwareDatetime, AfterValidator(_utc)]
 
 
@@ -95,7 +97,7 @@ class JobLine(Line):
 
     kind: Literal["job"] = "job"
     id: Key
-    source: str
+    source: Plain
     source_key: Key
     target_key: Key
     toolchain_key: Key
@@ -103,13 +105,13 @@ class JobLine(Line):
     seed: Annotated[str, Field(pattern=r"^-?[0-9]{1,79}$")]
     trials: Whole
     state: JobState
-    end_reason: str
+    end_reason: Plain
     created_at: Time
     ended_at: Time | None
     history: list[Key]
     owner: Key | None = None
     priority: Annotated[int, Field(ge=-(2**31), lt=2**31)] = 0
-    labels: dict[str, str] = {}
+    labels: dict[Plain, Plain] = {}
     seconds: Positive | None = None
     policy: Annotated[str, Field(max_length=20)] = "evolutionary"
     started_at: Time | None = None
@@ -130,7 +132,7 @@ class TaskLine(Line):
     id: Key
     job_id: Key
     position: Count
-    name: str
+    name: Plain
     workload_key: Key
     weight: Count
     reference: str = ""

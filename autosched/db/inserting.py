@@ -35,7 +35,7 @@ from autosched.db.trials import Twin, find_twins
 from autosched.db.winners import shape_columns
 from autosched.errors import InvalidInput
 from autosched.records.record import Candidate
-from autosched.records.rules import UNMEASURED
+from autosched.records.rules import ERROR_CHARACTERS, UNMEASURED, storable_text
 
 
 @dataclass
@@ -105,6 +105,7 @@ def _tell_end(connection: Connection, job: Columns) -> None:
 def _job_columns(job: exchange.JobLine) -> Columns:
     key = spec_key(spec_of(job)) if job.owner is None else job.id
     columns = job.model_dump(exclude={"kind", "history"}) | {"spec_key": key}
+    columns["error"] = storable_text(job.error, ERROR_CHARACTERS)
     if job.ended_at is not None:
         return columns
     reason = "imported unfinished" if job.owner is None else "cancelled"

@@ -13,11 +13,13 @@ from autosched.db.schema import JobRow
 from autosched.db.submitted import load_submitted
 from autosched.jobs.queue import IDEMPOTENCY_DAYS, KeyReused, Quota, QuotaExceeded
 from autosched.jobs.record import Submission, Submitted
+from autosched.plain import check_plain
 from autosched.records.identity import new_job_id
 
 
 def submit(connection: Connection, submission: Submission, quota: Quota) -> tuple[Submitted, bool]:
-    """The job, and whether it is new."""
+    """The job, and whether it is new. InvalidInput names what is no plain text."""
+    _check_texts(submission)
     _lock_owner(connection, submission.owner)
     job_id = _same_request(connection, submission)
     is_new = job_id is None
@@ -27,6 +29,17 @@ def submit(connection: Connection, submission: Submission, quota: Quota) -> tupl
     found = load_submitted(connection, job_id)
     assert found is not None
     return found, is_new
+
+
+def _check_texts(submission: Submission) -> None:
+    check_plain("owner", submission.owner)
+    check_plain("source", submission.source)
+    check_plain("idempotency key", submission.idempotency_key or "")
+    for task in submission.tasks:
+        check_plain("task", task.name)
+    for name, value in submission.labels.items():
+        check_plain("label", name)
+        check_plain(f"label {name!r}", value)
 
 
 def _lock_owner(connection: Connection, owner: str) -> None:

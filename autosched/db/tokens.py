@@ -9,12 +9,14 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 from autosched.db.rows import ResultRow
 from autosched.db.service_schema import TokenRow
 from autosched.jobs.access import SCOPES, Token
+from autosched.plain import check_plain
 
 _TOKENS = select(*TokenRow.__table__.columns)
 _TOKEN = _TOKENS.where(TokenRow.id == bindparam("token"))
 
 
 def add_token(connection: Connection, token: Token) -> None:
+    check_plain("owner", token.owner)
     row = {
         "id": token.id,
         "owner": token.owner,

@@ -14,10 +14,16 @@ from autosched.db.service_schema import WorkerRow
 from autosched.db.targets import insert_missing, target_columns, toolchain_columns
 from autosched.db.upsert import insert_into
 from autosched.jobs.workers import ALIVE_SECONDS, Worker, WorkerState
+from autosched.plain import check_plain
+from autosched.records.rules import ERROR_CHARACTERS, storable_text
 
 
 def register(connection: Connection, worker: Worker) -> None:
-    """A worker of this id that is there is replaced."""
+    """A worker of this id that is there is replaced. InvalidInput names what is no plain text; its note is made one."""
+    for what, name in (("worker", worker.id), ("host", worker.host)):
+        check_plain(what, name)
+    for device in worker.devices:
+        check_plain("device", device)
     insert_missing(connection, TargetRow, [target_columns(worker.target_key, worker.target)])
     toolchain = toolchain_columns(worker.toolchain_key, worker.toolchain)
     insert_missing(connection, ToolchainRow, [toolchain])
@@ -30,7 +36,7 @@ def register(connection: Connection, worker: Worker) -> None:
         "devices": list(worker.devices),
         "versions": dict(worker.versions),
         "state": worker.state,
-        "note": worker.note,
+        "note": storable_text(worker.note, ERROR_CHARACTERS),
         "started_at": worker.started_at or now,
         "seen_at": now,
     }

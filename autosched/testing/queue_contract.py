@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from autosched.errors import InvalidInput
+from autosched.jobs.access import Token
 from autosched.jobs.queue import (
     FenceLost,
     KeyReused,
@@ -64,6 +65,29 @@ class SubmitContract:
         assert job.job.spec.seed == 2**70
         assert kinds(store, job.id) == ["job queued"]
         assert store.target(TARGET.key) == asdict(TARGET) | {"features": list(TARGET.features)}
+
+    @pytest.mark.parametrize("char", ["\0", "\x1b", "\x9b", "\u202e", "\ud800"], ids=ascii)
+    def test_what_is_no_plain_text_is_refused(self, store: ServiceStore, char: str) -> None:
+        text = f"a{char}b"
+        named = replace(task_spec(), name=text)
+        worker = Worker("w", "h", TARGET.key, asdict(TARGET), 2, TOOLCHAIN_KEY, TOOLCHAIN, ())
+        for call in (
+            lambda: submit(store, labels={"team": text}),
+            lambda: submit(store, labels={text: "vision"}),
+            lambda: submit(store, text),
+            lambda: store.submit(replace(submission(), source=text), Quota()),
+            lambda: submit(store, idempotency_key=text),
+            lambda: submit(store, tasks=[named]),
+            lambda: store.add_token(Token("t", text, frozenset({"read"}), "digest")),
+            lambda: store.register(replace(worker, id=text)),
+            lambda: store.register(replace(worker, host=text)),
+            lambda: store.register(replace(worker, devices=(text,))),
+        ):
+            with pytest.raises(InvalidInput, match="control characters"):
+                call()
+        assert store.list_submitted(JobFilter(), Page()) == ()
+        store.register(replace(worker, note=f"broken:\n{text}"))
+        assert store.workers()[0].note.startswith("broken:\na")
 
     def test_same_request_twice_is_two_jobs(self, store: ServiceStore) -> None:
         assert submit(store).id != submit(store).id

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
+from autosched.plain import PLAIN_PATTERN
 from autosched.wire.key import Key
 from autosched.wire.strict import Request, Whole
 
@@ -27,7 +28,7 @@ Source = Annotated[str, Field(min_length=1, max_length=MAX_SOURCE_CHARACTERS)]
 TargetName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._~-]{1,80}$")]
 """A target's content key, or its name."""
 
-LabelText = Annotated[str, Field(max_length=MAX_LABEL_CHARACTERS, pattern=r"^[^\x00]*$")]
+LabelText = Annotated[str, Field(max_length=MAX_LABEL_CHARACTERS, pattern=PLAIN_PATTERN)]
 
 EXAMPLE_GRAPH: dict[str, Any] = {
     "autosched_graph": 1,

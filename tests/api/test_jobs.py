@@ -295,3 +295,29 @@ def test_a_failed_job_says_why(api: Api, caller: Caller) -> None:
     assert claim is not None
     api.store.end_claimed(job["id"], claim.fence, "failed", "error", "no compiler is there")
     assert caller.get(f"/v1/jobs/{job['id']}").json()["error"] == "no compiler is there"
+
+
+@pytest.mark.parametrize(
+    "char", ["\0", "\x1b", "\n", "\x7f", "\x9b", "\u202e", "\u2069"], ids=ascii
+)
+def test_control_characters_are_refused_wherever_a_client_names_something(
+    caller: Caller, char: str
+) -> None:
+    text = f"a{char}b"
+    named = json.loads(json.dumps(RELU).replace('"x"', json.dumps(text)))
+    node = {**RELU, "nodes": [{**RELU["nodes"][0], "name": text}]}  # type: ignore[dict-item]
+    bodies = ({"labels": {"team": text}}, {"labels": {text: "x"}}, {"source": text})
+    for fields in (*bodies, {"graph": named}, {"graph": node}, {"target": text}):
+        body = {"source": "suite:GMM/1@1", "trials": 8, **fields}
+        if "graph" in fields:
+            del body["source"]
+        problem(caller.post("/v1/jobs", json=body), 422, "invalid-input")
+    for query in ({"label": f"a:{text}"}, {"owner": text}):
+        problem(caller.get("/v1/jobs", params=query), 422, "invalid-input")
+
+
+def test_a_lone_surrogate_is_no_text(caller: Caller) -> None:
+    body = b'{"source": "suite:GMM/1@1", "trials": 8, "labels": {"a": "\\ud800"}}'
+    headers = {"Content-Type": "application/json"}
+    answer = caller.post("/v1/jobs", content=body, headers=headers)
+    assert answer.status_code in {400, 422}

@@ -11,11 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from autosched.jobs.queue import Waiting
 from autosched.jobs.record import Failure, JobFilter, Submitted, TaskStanding
+from autosched.plain import PLAIN_PATTERN
 from autosched.records.store import JobState
 from autosched.wire.job import JobDocument, job_document
 from autosched.wire.key import KEY_PATTERN
 from autosched.wire.page import DEFAULT_LIMIT, MAX_LIMIT, PageDocument
-from autosched.wire.submission import JobRequest, ResumeRequest
+from autosched.wire.submission import MAX_LABEL_CHARACTERS, JobRequest, ResumeRequest
 from autosched_api.access import Caller
 from autosched_api.answers import PathKey, answer, service_of
 from autosched_api.bodies import parse_form, read_body, require_json
@@ -41,13 +42,16 @@ IdempotencyKey = Annotated[
 ]
 
 
+LABEL_PATTERN = f"{KEY_PATTERN[:-1]}:{PLAIN_PATTERN[1:-2]}{{0,{MAX_LABEL_CHARACTERS}}}$"
+
+
 class ListQuery(BaseModel):
     """Filters and page of a list of jobs; `label` is NAME:VALUE."""
 
     model_config = ConfigDict(extra="forbid")
 
     state: Literal[*JobState.__args__] | None = None  # type: ignore[valid-type]
-    label: Annotated[str, Field(pattern=r"^[A-Za-z0-9._~-]{1,80}:[^\x00]{0,200}$")] | None = None
+    label: Annotated[str, Field(pattern=LABEL_PATTERN)] | None = None
     owner: Annotated[str, Field(pattern=KEY_PATTERN)] | None = None
     limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT
     cursor: Annotated[str, Field(max_length=200)] | None = None

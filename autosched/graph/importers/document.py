@@ -7,7 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Name = Annotated[str, Field(min_length=1)]
+from autosched.plain import PLAIN_PATTERN
+
+Plain = Annotated[str, Field(pattern=PLAIN_PATTERN)]
+Name = Annotated[Plain, Field(min_length=1)]
 Dimension = Annotated[int, Field(ge=0, lt=1 << 63)]
 DType = Literal[
     "float64", "float32", "float16", "bfloat16", "int64", "int32", "int8", "uint8", "bool"
@@ -52,10 +55,10 @@ AttributeDocument = int | float | str | list[int] | list[float] | list[str] | Va
 class NodeDocument(Strict):
     """One ONNX operator at opset 17. The empty input name is an absent optional operand."""
 
-    name: str
+    name: Plain
     op: Name
-    inputs: list[str]
-    outputs: Annotated[list[str], Field(min_length=1)]
+    inputs: list[Plain]
+    outputs: Annotated[list[Plain], Field(min_length=1)]
     attributes: dict[str, AttributeDocument] = {}
 
 

@@ -15,6 +15,7 @@ from onnx import TensorProto, numpy_helper
 from autosched.errors import InvalidInput
 from autosched.graph.graph import Array, TensorType
 from autosched.graph.limits import DEFAULT_LIMITS, ImportLimits, check_size
+from autosched.plain import check_plain
 
 DTYPE_OF_ELEMENT: Mapping[int, str] = {
     TensorProto.FLOAT: "float32",
@@ -48,7 +49,7 @@ def parse_model(data: bytes, limits: ImportLimits = DEFAULT_LIMITS) -> onnx.Mode
 
 
 def _check_texts(model: onnx.ModelProto) -> None:
-    """InvalidInput for a name that is no UTF-8: the parser hands such ones out as bytes."""
+    """InvalidInput for a name that is no plain text, or no UTF-8: the parser hands such ones out as bytes."""
     graph = model.graph
     found: list[tuple[str, object]] = [("domain", e.domain) for e in model.opset_import]
     found += [("initializer", t.name) for t in graph.initializer]
@@ -62,6 +63,7 @@ def _check_texts(model: onnx.ModelProto) -> None:
     for what, text in found:
         if not isinstance(text, str):
             raise InvalidInput(f"the ONNX file names a {what} {text!r}, which is not UTF-8")
+        check_plain(f"the ONNX file's name of a {what},", text)
 
 
 def dtype_of(element: int, owner: str) -> str:
