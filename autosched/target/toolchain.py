@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autosched.errors import InvalidInput
-from autosched.target.features import feature_flags
+from autosched.target.features import FEATURES, feature_flags
 from autosched.target.target import Target
 
 KEY_VERSION = "c1"
@@ -87,6 +87,10 @@ def find_toolchain(target: Target, compiler: str | None = None) -> Toolchain:
 
     Raises InvalidInput if there is none, or if the named one does not compile for the target.
     """
+    if target.isa not in FEATURES:
+        raise InvalidInput(
+            f"no C compiler for target {target.isa}: its kind is {target.kind}, and none makes code for that"
+        )
     if compiler is not None:
         return _probe(_named(compiler), target)
     problems = []

@@ -7,11 +7,13 @@ from dataclasses import replace
 import pytest
 from autosched_workers.simulation.lab import TOOLCHAIN, SimulatedLab, simulated_target
 
+from autosched.errors import InvalidInput
 from autosched.records.lookup import Query, lookup
 from autosched.records.memory import MemoryStore
 from autosched.target.compare import obstacles
 from autosched.target.files import load_target, parse_target, target_text
 from autosched.target.target import Target
+from autosched.target.toolchain import find_toolchain
 from autosched.te.workload import text_key
 from autosched.testing.records import (
     confirmation,
@@ -66,3 +68,8 @@ def test_the_lab_offers_a_target_that_nothing_runs_on_and_a_database_gives_back(
     assert offered == SIMULATED
     assert obstacles(offered, REAL) != []
     assert parse_target(target_text(offered), "stored") == offered
+
+
+def test_no_compiler_makes_code_for_it() -> None:
+    with pytest.raises(InvalidInput, match="kind is simulated"):
+        find_toolchain(SIMULATED)
