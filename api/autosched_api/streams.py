@@ -72,9 +72,25 @@ class EventStream(StreamingResponse):
             give_place_back(self._service, self._owner)
 
 
-async def follow(service: Service, job_id: str, last: int | None) -> AsyncIterator[bytes]:
-    """The events after the one numbered `last` (None: from the first there is), as they come."""
+RESET_TEXT = f"event: {RESET}\ndata: {{}}\n\n".encode()
+
+
+async def is_beyond(service: Service, job_id: str, last: int) -> bool:
+    """Whether a job never came to the event that a client says it has seen: it is of another database, or of one that
+    was put back to an earlier state. Of what is kept of a job, the last event always is."""
+    if last == 0:
+        return False
+    return not await service.run(lambda store: store.events(job_id, after=last - 1, limit=1))
+
+
+async def follow(
+    service: Service, job_id: str, last: int | None, *, is_reset: bool = False
+) -> AsyncIterator[bytes]:
+    """The events after the one numbered `last` (None: from the first there is), as they come. `is_reset`: begin by
+    telling the client that what it knows is nothing."""
     yield f"retry: {RETRY_MS}\n\n".encode()
+    if is_reset:
+        yield RESET_TEXT
     after, spoke_at = last or 0, time.monotonic()
     is_resumed = last is not None
     until = spoke_at + service.settings.event_stream_seconds
@@ -82,7 +98,7 @@ async def follow(service: Service, job_id: str, last: int | None) -> AsyncIterat
         batch = await _next(service, job_id, after)
         if batch:
             if is_resumed and batch[0].number > after + 1:
-                yield f"event: {RESET}\ndata: {{}}\n\n".encode()
+                yield RESET_TEXT
             yield b"".join(event_text(event) for event in batch)
             after, spoke_at, is_resumed = batch[-1].number, time.monotonic(), True
             if batch[-1].type == "end" and len(batch) < BATCH:

@@ -144,6 +144,24 @@ def test_what_is_forgotten_is_said_to_be(service: tuple[Process, SqlTuningStore]
     assert "reset" not in recent.types
 
 
+@pytest.mark.parametrize("is_ended", [True, False])
+def test_an_event_that_never_was_resets_its_client(
+    service: tuple[Process, SqlTuningStore], is_ended: bool
+) -> None:
+    process, store = service
+    job = submit(store, "local")
+    if is_ended:
+        store.cancel(job.id)
+    follower = Follower(process, job.id, last=5000)
+    until(lambda: follower.types[:2] == ["reset", "job"])
+    if not is_ended:
+        assert not follower.is_over
+        store.cancel(job.id)
+    follower.wait_to_end()
+    assert [i for i, _, _ in follower.events] == ["", "1", "2", "3"]
+    assert follower.types[-1] == "end"
+
+
 def test_silence_is_broken_by_comments(service: tuple[Process, SqlTuningStore]) -> None:
     process, store = service
     job = submit(store, "local")

@@ -10,7 +10,7 @@ from autosched_api.answers import PathKey, service_of
 from autosched_api.documented import problems
 from autosched_api.routes.callers import Reader
 from autosched_api.routes.jobs import owned
-from autosched_api.streams import EventStream, follow
+from autosched_api.streams import EventStream, follow, is_beyond
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
@@ -48,10 +48,13 @@ LastEventId = Annotated[
 async def events(
     request: Request, caller: Reader, job_id: PathKey, last_event_id: LastEventId = None
 ) -> Response:
-    """Follows a job, from its first event or after the one that is named."""
+    """Follows a job, from its first event or after the one that is named. A client that names one which the job never had
+    gets a `reset`, and then all there are."""
     service = service_of(request)
     submitted = await owned(service, caller, job_id)
     after = last_event_id or 0
+    if await is_beyond(service, job_id, after):
+        return EventStream(service, caller.owner, follow(service, job_id, None, is_reset=True))
     if submitted.is_terminal and not await service.run(
         lambda store: store.events(job_id, after=after, limit=1)
     ):
