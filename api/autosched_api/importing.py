@@ -34,11 +34,13 @@ class Imported:
 
 @dataclass(frozen=True)
 class ToImport:
-    """`file` is a descriptor of the bytes (none for a name), which stays the caller's."""
+    """`file` is a descriptor of the bytes (none for a name), which stays the caller's; `task_bytes` what the tensors of
+    one task may take where it is to be tuned."""
 
     form: Form
     source: str = ""
     file: int | None = None
+    task_bytes: int | None = None
 
 
 class ImportPool:
@@ -96,6 +98,7 @@ class ImportPool:
             "job": "import",
             "form": wanted.form,
             "source": wanted.source,
+            "task_bytes": wanted.task_bytes,
             "limits": {
                 "wall_seconds": seconds,
                 "cpu_seconds": max(1, round(seconds)),

@@ -42,6 +42,7 @@ class Settings(BaseSettings):
     owner_streams: Positive = 64
     streams: Positive = 512
 
+    task_bytes: Positive = Field(2 << 30, description="of all tensors of one task of a job")
     queue_seconds: Duration = Field(86_400.0, description="for jobs whose target is away")
     import_processes: Positive = 2
     import_waiting: Positive = 16

@@ -62,7 +62,8 @@ async def submit(
     """The job, and whether it is new. Problem: whatever is wrong with it; nothing is stored then."""
     workers = await service.known_workers()
     place = resolve_place(workers, wanted.form.target, wanted.form.threads)
-    imported = await service.importer.read(wanted.model)
+    model = replace(wanted.model, task_bytes=service.settings.task_bytes)
+    imported = await service.importer.read(model)
     submission = replace(
         _submission(wanted, place, imported),
         queue_seconds=wanted.form.queue_seconds or service.settings.queue_seconds,

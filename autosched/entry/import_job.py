@@ -20,7 +20,7 @@ from typing import Any
 import onnx
 
 from autosched.entry.submitted import submitted_tasks
-from autosched.entry.work import AnySource, Work, work_of
+from autosched.entry.work import AnySource, Work, check_task_bytes, work_of
 from autosched.errors import InvalidInput
 from autosched.graph.importers.json import import_json
 from autosched.graph.importers.onnx import import_onnx
@@ -50,7 +50,8 @@ def jobs(boot: dict[str, Any]) -> dict[str, Job]:
 def import_model(
     request: dict[str, Any], files: list[int], abandon: int
 ) -> tuple[dict[str, Any], list[int]]:
-    """`request`: form, source (a name, for that form), limits of the child and of the import; `files`: the bytes."""
+    """`request`: form, source (a name, for that form), limits of the child and of the import, the
+    bytes that one task may take (none: any number); `files`: the bytes."""
 
     def body(answer: int) -> None:
         said = json.dumps(_said(request, files)).encode()
@@ -66,6 +67,8 @@ def _said(request: dict[str, Any], files: list[int]) -> dict[str, Any]:
     limits = ImportLimits(**request["import_limits"])
     try:
         work = work_of(_source(request, files, limits), limits)
+        if request["task_bytes"] is not None:
+            check_task_bytes(work, request["task_bytes"])
         document = _document(work)
         if len(json.dumps(document)) > ANSWER_BYTES:
             raise InvalidInput(

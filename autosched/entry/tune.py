@@ -8,8 +8,9 @@ from pathlib import Path
 from autosched.db.store import open_store
 from autosched.entry.job_run import JobContext, JobRun
 from autosched.entry.machine import Machine, open_machine, set_up
-from autosched.entry.work import AnySource, Work, work_of
+from autosched.entry.work import TIMES_HELD, AnySource, Work, check_task_bytes, work_of
 from autosched.errors import InvalidInput
+from autosched.graph.limits import machine_memory
 from autosched.records.store import Job, JobSpec, JobState, TuningStore
 from autosched.target.calibration import calibration_values
 from autosched.te.workload import canonical_text
@@ -59,6 +60,7 @@ def tune(
         raise InvalidInput(f"seed {seed}: must be at least 0")
     setup = set_up(target, threads, compiler)
     work = work_of(source)
+    check_task_bytes(work, machine_memory() // TIMES_HELD)
     with (
         open_store(db) as store,
         open_machine(

@@ -67,6 +67,37 @@ def work_of(source: AnySource, limits: ImportLimits = DEFAULT_LIMITS) -> Work:
     return _workloads_work(loaded.name, cases)
 
 
+TIMES_HELD = 8
+"""How often the tensors of a task are in memory while it is tuned: three input sets, what is expected of each in
+float64, and the values on the way there."""
+
+
+def check_task_bytes(work: Work, most: int) -> None:
+    """InvalidInput names a task whose tensors, those on its way included, take more than `most` bytes, and the largest
+    of them: what a kernel of it has to give could not be computed."""
+    for subject in work.subjects:
+        workload = subject.workload
+        tensors = (*workload.inputs, *(t for s in workload.stages for t in stage_tensors(s)))
+        n_bytes = sum(t.n_bytes for t in tensors)
+        if n_bytes > most:
+            largest = max(tensors, key=lambda t: t.n_bytes)
+            name = _names_in_plan(work.plan, workload).get(largest.name, largest.name)
+            kind = TensorType(largest.static_shape, largest.dtype)
+            raise InvalidInput(
+                f"task {subject.name!r} takes {n_bytes} bytes, tensor {name!r} ({kind}) alone "
+                f"{largest.n_bytes}: at most {most} bytes of tensors are tuned"
+            )
+
+
+def _names_in_plan(plan: Plan, workload: Workload) -> dict[str, str]:
+    """What the first call of a workload calls its tensors, by their names in it."""
+    call = next((c for c in plan.calls if c.workload_key == workload.key), None)
+    if call is None:
+        return {}
+    theirs = (*call.inputs, *call.outputs)
+    return {t.name: n for t, n in zip((*workload.inputs, *workload.outputs), theirs, strict=False)}
+
+
 def _check_sizes(workload: Workload) -> None:
     """InvalidInput where a workload of the user's own computes nothing, or has a size that is none."""
     if not workload.stages:

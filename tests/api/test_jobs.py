@@ -321,3 +321,12 @@ def test_a_lone_surrogate_is_no_text(caller: Caller) -> None:
     headers = {"Content-Type": "application/json"}
     answer = caller.post("/v1/jobs", content=body, headers=headers)
     assert answer.status_code in {400, 422}
+
+
+def test_a_task_that_no_worker_could_check_is_refused(caller: Caller) -> None:
+    large = {**RELU, "inputs": [{"name": "x", "dtype": "float32", "shape": [1 << 31]}]}
+    answer = caller.post("/v1/jobs", json={"graph": large, "trials": 8})
+    detail = problem(answer, 422, "invalid-input")["detail"]
+    assert "tensor 'x' (float32[2147483648]) alone 8589934592" in detail
+    assert f"at most {2 << 30} bytes" in detail
+    assert caller.post("/v1/best", json={"graph": large}).status_code == 200
