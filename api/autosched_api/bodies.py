@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
+from python_multipart.multipart import parse_options_header
 from starlette.requests import ClientDisconnect, Request
 
 from autosched_api.problems import Problem, refused_body
@@ -27,6 +28,26 @@ def media_type(request: Request) -> str:
 def require_json(request: Request) -> None:
     if media_type(request) != "application/json":
         raise Problem("unsupported-media-type", "the body must be application/json")
+    charset = _charset(request)
+    if charset not in {"", "utf-8", "utf8", "us-ascii"}:
+        raise Problem("unsupported-media-type", f"JSON is UTF-8, and not {charset[:40]!r}")
+
+
+def _charset(request: Request) -> str:
+    """What the media type says of its encoding, in lower case; empty if nothing."""
+    _, options = parse_options_header(request.headers.get("content-type", ""))
+    return options.get(b"charset", b"").decode("latin-1").strip().lower()
+
+
+def _require_plain(request: Request) -> None:
+    """Bodies are read as they are: a compressed one may be any size."""
+    coding = request.headers.get("content-encoding", "identity").strip().lower()
+    if coding not in {"", "identity"}:
+        raise Problem(
+            "unsupported-media-type",
+            f"the body is encoded as {coding[:40]!r}: send it as it is",
+            headers={"Connection": "close"},  # what is not read stands before the next request
+        )
 
 
 async def read_form(request: Request, form: type[Form], settings: Settings) -> Form:
@@ -58,6 +79,7 @@ async def read_body(request: Request, settings: Settings) -> bytes:
 async def parts(request: Request, most: int, seconds: float) -> AsyncIterator[bytes]:
     """The body as it comes. What a Content-Length promises is refused before a byte is read; what comes, when it is
     too much, or when it has taken longer than `seconds` and a slow line's time for what has come."""
+    _require_plain(request)
     promised = request.headers.get("content-length")
     if promised is not None and promised.isdecimal() and int(promised) > most:
         raise too_large(most)

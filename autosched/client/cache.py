@@ -21,6 +21,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from autosched.errors import InvalidInput
 from autosched.wire.best import BestDocument
 from autosched.wire.key import Time
 
@@ -64,9 +65,11 @@ class Kept(BaseModel):
 
 
 class BestCache:
-    """A directory of answers, made when the first one is kept."""
+    """A directory of answers, made when the first one is kept. InvalidInput: a path that no file system has."""
 
     def __init__(self, directory: Path) -> None:
+        if "\0" in str(directory):
+            raise InvalidInput(f"cache directory {str(directory)!r}: a path holds no NUL")
         self.directory = directory
         self._is_swept = False
 

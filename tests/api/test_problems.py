@@ -166,3 +166,46 @@ def test_every_handled_error_has_its_problem() -> None:
 def test_a_path_that_is_none_says_where_the_schema_is(caller: Caller) -> None:
     assert "/v1/openapi.json" in caller.ask("GET", "/v1/v1/jobs").json()["detail"]
     assert "openapi" not in caller.ask("GET", "/v1/jobs/01a2").json()["detail"]
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs", "/v1/best"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Content-Encoding": "gzip"},
+        {"Content-Encoding": "identity, br"},
+        {"Content-Type": "application/json; charset=utf-16"},
+        {"Content-Type": 'application/json;x=y;Charset="UTF-7"'},
+    ],
+    ids=str,
+)
+def test_bodies_are_read_as_they_are(caller: Caller, path: str, headers: dict[str, str]) -> None:
+    body = b'{"source": "suite:GMM/1@1", "trials": 8}'
+    refused = caller.post(
+        path, content=body, headers={"Content-Type": "application/json", **headers}
+    )
+    problem(refused, 415, "unsupported-media-type")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Content-Encoding": "identity"},
+        {"Content-Type": "application/json; charset=utf-8"},
+        {"Content-Type": 'application/json; charset="UTF-8"'},
+    ],
+    ids=str,
+)
+def test_what_says_that_it_is_plain_is_read(caller: Caller, headers: dict[str, str]) -> None:
+    body = b'{"source": "suite:GMM/1@1"}'
+    found = caller.post(
+        "/v1/best", content=body, headers={"Content-Type": "application/json", **headers}
+    )
+    assert found.status_code == 200, found.text
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs/none/resume", "/v1/jobs"])
+def test_a_compressed_body_is_refused_whatever_it_is(caller: Caller, path: str) -> None:
+    kind = "multipart/form-data; boundary=b" if path == "/v1/jobs" else "application/json"
+    headers = {"Content-Encoding": "gzip", "Content-Type": kind}
+    problem(caller.post(path, content=b"x", headers=headers), 415, "unsupported-media-type")

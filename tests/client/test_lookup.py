@@ -17,6 +17,7 @@ import pytest
 from autosched.client import BestLookup, ServiceError
 from autosched.client.cache import BestCache, Question
 from autosched.client.lookup import LookupMiss
+from autosched.errors import InvalidInput
 from autosched.wire.best import BestDocument
 from tests.client.scripted import DROP, Answer, Asked, Clock, Scripted, answer, client_of, problem
 
@@ -249,3 +250,8 @@ def test_threads_share_a_lookup(lookup: BestLookup) -> None:
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+def test_a_directory_that_no_file_system_has_is_named(server: Scripted, clock: Clock) -> None:
+    with pytest.raises(InvalidInput, match=r"cache directory 'a\\x00b'"):
+        BestLookup(client_of(server.url, clock), "a\0b")
