@@ -2,7 +2,7 @@
 
 | status | error | of the command line |
 |---|---|---|
-| 400 405 413 415 422 | InvalidRequest, which is an InvalidInput | 2 |
+| 400 405 413 415 422 431 | InvalidRequest, which is an InvalidInput | 2 |
 | 404 | NotThere, an InvalidInput too | 2 |
 | any other | ServiceError | 1 |
 | no answer | ServiceAway | 1 |
@@ -58,7 +58,7 @@ class ServiceAway(AutoschedError):
 
 
 KINDS: Mapping[int, type[ServiceError]] = {
-    **dict.fromkeys((400, 405, 413, 415, 422), InvalidRequest),
+    **dict.fromkeys((400, 405, 413, 415, 422, 431), InvalidRequest),
     404: NotThere,
 }
 

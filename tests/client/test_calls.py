@@ -186,6 +186,7 @@ def test_a_source_that_cannot_be_read_is_bad_input(
         (404, NotThere),
         (409, ServiceError),
         (413, InvalidRequest),
+        (431, InvalidRequest),
         (422, InvalidRequest),
         (500, ServiceError),
         (307, ServiceError),
@@ -202,7 +203,7 @@ def test_a_refusal_is_an_error_of_its_kind(
         client.job("a")
     assert got.value.status == status
     assert got.value.type == "urn:x"
-    assert isinstance(got.value, InvalidInput) is (status in {400, 404, 413, 422})
+    assert isinstance(got.value, InvalidInput) is (status in {400, 404, 413, 422, 431})
     assert len(server.asked) == 1
 
 
