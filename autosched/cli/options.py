@@ -39,6 +39,9 @@ Compiler = Annotated[
     str | None,
     typer.Option("--compiler", help="C compiler; default: the first of gcc, clang, ziglang."),
 ]
+Journal = Annotated[
+    Path | None, typer.Option("--journal", help="Log what the runner runs to this file.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Server = Annotated[
     str | None,

@@ -9,7 +9,6 @@ import socket
 import sys
 import urllib.request
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -29,9 +28,7 @@ def serve(
         typer.Option(help="Another name that clients may call this server by."),
     ] = None,
     slots: Annotated[int, typer.Option(min=1, help="Jobs in progress at once.")] = 4,
-    journal: Annotated[
-        Path | None, typer.Option(help="Log what the runner runs to this file.")
-    ] = None,
+    journal: options.Journal = None,
     simulate: Annotated[
         float | None,
         typer.Option(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +18,26 @@ from autosched.errors import InvalidInput
 if TYPE_CHECKING:
     from autosched.client import Client
 
+Seconds = Annotated[
+    float | None, typer.Option("--seconds", help="With --server: bound on the device time.")
+]
+Labels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--label", metavar="NAME:VALUE", help="With --server: kept with the job; repeatable."
+    ),
+]
+Priority = Annotated[
+    int, typer.Option("--priority", help="With --server: higher comes first, -100 to 100.")
+]
+QueueSeconds = Annotated[
+    float | None,
+    typer.Option("--queue-seconds", help="With --server: bound on the wait for a worker."),
+]
+Detach = Annotated[
+    bool, typer.Option("--detach", help="With --server: print the job's id and end.")
+]
+
 AT_A_SERVER = ("seconds", "label", "priority", "queue_seconds", "detach")
 """Options that only a service knows."""
 
@@ -32,30 +51,14 @@ def tune(
     db: options.Database = None,
     seed: options.Seed = 0,
     compiler: options.Compiler = None,
-    journal: Annotated[
-        Path | None, typer.Option("--journal", help="Log what the runner runs to this file.")
-    ] = None,
+    journal: options.Journal = None,
     json: options.Json = False,
     server: options.Server = None,
-    seconds: Annotated[
-        float | None, typer.Option("--seconds", help="With --server: bound on the device time.")
-    ] = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--label", metavar="NAME:VALUE", help="With --server: kept with the job; repeatable."
-        ),
-    ] = None,
-    priority: Annotated[
-        int, typer.Option("--priority", help="With --server: higher comes first, -100 to 100.")
-    ] = 0,
-    queue_seconds: Annotated[
-        float | None,
-        typer.Option("--queue-seconds", help="With --server: bound on the wait for a worker."),
-    ] = None,
-    detach: Annotated[
-        bool, typer.Option("--detach", help="With --server: print the job's id and end.")
-    ] = False,
+    seconds: Seconds = None,
+    label: Labels = None,
+    priority: Priority = 0,
+    queue_seconds: QueueSeconds = None,
+    detach: Detach = False,
     token: options.Token = None,
     allow_plain_token: options.PlainToken = False,
 ) -> int:
