@@ -83,6 +83,10 @@ class Lookups:
             self._renewal.note(key)
         return found
 
+    def close(self) -> None:
+        """Renews nothing any more."""
+        self._renewal.close()
+
     async def find(self, asked: Asked) -> Found:
         found = self.kept(asked)
         return found if found is not None else await asyncio.shield(self._wait(asked))

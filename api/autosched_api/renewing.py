@@ -1,12 +1,13 @@
 """Answers that are asked for again and again are kept fresh: whether their winners still stand is read for hundreds at
 once, in a fraction of the time that finding them anew takes.
 
-    asked within the last 0.4 s -> stamps of their workloads -> as they were: the answer is as fresh as this reading
+    asked within the last 5 s -> stamps of their workloads, every 0.4 s -> as they were: the answer is as fresh as this
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -19,6 +20,9 @@ from autosched_api.threads import StoreThreads
 
 PERIOD = 0.4
 """Of the seconds that an answer is fresh: time enough for a reading before they are over."""
+
+REMEMBERED_SECONDS = 5.0
+"""Of an answer that nobody asks for any more: one that is asked for once in a while is still at hand then."""
 
 BATCH = 200
 MOST = 5_000
@@ -54,25 +58,39 @@ class Renewal:
         self._threads = threads
         self._kept = kept
         self._seconds = PERIOD * seconds
-        self._used: set[Key] = set()
+        self._used: dict[Key, float] = {}
         self._task: asyncio.Task[None] | None = None
 
     def note(self, key: Key) -> None:
-        self._used.add(key)
+        self._used[key] = self._kept.now()
         if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._renew())
+            self._begin()
+
+    def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    def _begin(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._renew())
 
     async def _renew(self) -> None:
-        """After a while, renews what was used by then."""
-        try:
-            await asyncio.sleep(self._seconds)
-            used, self._used = list(self._used)[:MOST], set()
+        """After a while, renews what was used lately; then another one begins, if anything was."""
+        await asyncio.sleep(self._seconds)
+        used = self._recent()
+        with contextlib.suppress(StoreError, Problem):
             for start in range(0, len(used), BATCH):
                 await self._renew_some(used[start : start + BATCH])
-        except (StoreError, Problem):
-            return  # what is not renewed is found anew, or says itself that it cannot be
-        finally:
-            self._task = None
+            # what is not renewed is found anew, or says itself that it cannot be
+        self._task = None
+        if used:
+            self._begin()
+
+    def _recent(self) -> list[Key]:
+        """The last used, and forget the others."""
+        since = self._kept.now() - REMEMBERED_SECONDS
+        recent = sorted((at, key) for key, at in self._used.items() if at > since)[-MOST:]
+        self._used = {key: at for at, key in recent}
+        return list(self._used)
 
     async def _renew_some(self, keys: Sequence[Key]) -> None:
         now = self._kept.now()

@@ -98,6 +98,7 @@ class Service:
         )
 
     def close(self) -> None:
+        self.lookups.close()
         self.importer.close()
         self.threads.close()
         self.store.close_connections()

@@ -265,7 +265,7 @@ def test_only_plain_questions_take_the_short_way(
 
 
 async def renewed(lookups: Lookups) -> None:
-    """Returns when the answers that were used have been read again."""
+    """Returns when the answers that were used lately have been read again."""
     task = lookups._renewal._task
     assert task is not None
     await task
@@ -293,7 +293,33 @@ def test_answers_in_use_are_renewed_and_changed_ones_found_anew(api: Api) -> Non
         assert lookups.kept(asked) is not None
         await renewed(lookups)
         seen.append((await lookups.find(asked)).match)
+        lookups.close()
         threads.close()
         return seen
 
     assert asyncio.run(ask()) == ["exact", "compatible"]
+
+
+def test_an_answer_that_is_used_once_in_a_while_is_still_at_hand(api: Api) -> None:
+    now = [0.0]
+    kept: FreshCache[tuple[str, ...], Found] = FreshCache(1.0, 100, lambda: now[0])
+    key = text_key(workload_text(8765))
+    add_winner(api.store, 8765)
+
+    async def ask() -> list[bool]:
+        threads = StoreThreads(2, 10)
+        lookups = Lookups(api.store, threads, kept, 0.01)
+        asked, at_hand = Asked(key, TARGET), []
+        await lookups.find(asked)
+        for rounds in (1, 6, 10):
+            at_hand.append(lookups.kept(asked) is not None)
+            for _ in range(rounds):
+                now[0] += 0.7
+                if lookups._renewal._task is not None:
+                    await renewed(lookups)
+        at_hand.append(lookups.kept(asked) is not None)
+        lookups.close()
+        threads.close()
+        return at_hand
+
+    assert asyncio.run(ask()) == [True, True, True, False], "after 0, 0.7, 4.2 and 7 s"
