@@ -19,6 +19,7 @@ from autosched.sketch.generate import generate
 from autosched.tuning.codebook import Codebook
 from autosched.tuning.confirming import Confirming
 from autosched.tuning.events import Listener, silent
+from autosched.tuning.in_flight import InFlight
 from autosched.tuning.loop import Loop, LoopEnd, LoopOptions
 from autosched.tuning.measuring import Measuring
 from autosched.tuning.phases import PhaseClock
@@ -32,14 +33,14 @@ CHECK_STREAM = 1 << 31
 
 @dataclass(frozen=True)
 class JobContext:
-    """Where a job runs: machine, store, turns (by default it is alone there), and who hears of it. `ahead`: the device
-    is not of these cores, so that it need not wait for results to be stored."""
+    """Where a job runs: machine, store, turns (by default it is alone there), and who hears of it. `in_flight`:
+    trials handed to a device at once; one where it is of these cores."""
 
     machine: Machine
     store: TuningStore
     turns: Turns = field(default_factory=Alone)
     listen: Listener = silent
-    ahead: bool = False
+    in_flight: int = 1
 
 
 class JobRun:
@@ -117,7 +118,7 @@ class JobRun:
             clock,
             machine.target.threads,
             self.context.listen,
-            self.context.ahead,
+            InFlight(self.context.in_flight),
         )
         confirming = Confirming(
             machine.builder, machine.runner, store, clock, self.job.spec, SPACE_VERSION

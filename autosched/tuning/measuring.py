@@ -1,14 +1,13 @@
 """A committed round to closed trials: generate, build in parallel, then time one after the other.
 
 Texts are generated while earlier ones compile; builds end before timing begins, so that no compiler runs on the cores
-that are being measured. Each trial is closed in the store as it ends: a kill loses at most the one that was running, and
-the one before it where results are stored `ahead`.
+that are being measured. Each trial is closed in the store as it ends: a kill loses at most those in flight.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from autosched.measure.protocol import Artefact, Builder, BuildResult, Runner, TimingPolicy
@@ -17,15 +16,15 @@ from autosched.records.record import Measurement, Trial
 from autosched.records.store import TuningStore
 from autosched.tuning import progress
 from autosched.tuning.events import Listener, TrialFinished
+from autosched.tuning.in_flight import InFlight
 from autosched.tuning.phases import PhaseClock
-from autosched.tuning.storing import storing
 from autosched.tuning.task import Task
 
 
 @dataclass(eq=False)
 class Measuring:
-    """Builder, runner and store of a job; `listen` hears of every closed trial. `ahead`: the device need not wait for a
-    result to be stored (see `storing`)."""
+    """Builder, runner and store of a job; `listen` hears of every closed trial. `in_flight`: how many trials
+    are handed to the runner at once."""
 
     builder: Builder
     runner: Runner
@@ -33,7 +32,7 @@ class Measuring:
     clock: PhaseClock
     threads: int
     listen: Listener
-    ahead: bool = False
+    in_flight: InFlight = field(default_factory=lambda: InFlight(1))
 
     def run(
         self, task: Task, trials: Sequence[Trial], checkpoint: Callable[[], None] = lambda: None
@@ -41,11 +40,26 @@ class Measuring:
         """Closes every one of these open trials; `checkpoint` is called before each and may raise."""
         with self.clock.phase("build"):
             builds = self.build(task, trials)
-        with storing(ahead=self.ahead) as store:
-            for trial, build in zip(trials, builds, strict=True):
-                checkpoint()
-                measured = self._measurement(task, trial, build)
-                store(partial(self._finish, task, trial, build, measured))
+        measured = self.in_flight.results(self._runs(task, trials, builds, checkpoint))
+        for trial, build in zip(trials, builds, strict=True):
+            with self.clock.phase("run"):
+                measurement = next(measured)
+            self._close(task, trial, measurement)
+            if build.artefact is not None:
+                task.keep_artefact(trial, build.artefact)
+
+    def _runs(
+        self,
+        task: Task,
+        trials: Sequence[Trial],
+        builds: Sequence[BuildResult],
+        checkpoint: Callable[[], None],
+    ) -> Iterator[Callable[[], Measurement]]:
+        """What gives each trial's measurement."""
+        for trial, build in zip(trials, builds, strict=True):
+            checkpoint()
+            policy = TimingPolicy(threads=self.threads, best_seconds=task.best_seconds)
+            yield partial(self._measurement, task, trial, build, policy)
 
     def build(self, task: Task, trials: Sequence[Trial]) -> list[BuildResult]:
         """A build a trial, in order."""
@@ -53,28 +67,23 @@ class Measuring:
             task.codebook.kernels([t.candidate for t in trials]), together=True
         )
 
-    def _measurement(self, task: Task, trial: Trial, build: BuildResult) -> Measurement:
+    def _measurement(
+        self, task: Task, trial: Trial, build: BuildResult, policy: TimingPolicy
+    ) -> Measurement:
         """What a trial gave. A run that was lost with its runner says nothing of the candidate: it is run again, under
         the next attempt, until there is none."""
         if build.artefact is None:
             return Measurement(
                 build.outcome, error=build.error, log=build.log, build_seconds=build.build_seconds
             )
-        policy = TimingPolicy(threads=self.threads, best_seconds=task.best_seconds)
-        with self.clock.phase("run"):
-            attempt: int | None = trial.attempt
-            while attempt is not None:
-                run = f"{trial.id}#{attempt}"
-                measured = self.runner.measure(build.artefact, task.check, policy, run=run)
-                if measured.outcome is not Outcome.LOST:
-                    break
-                attempt = self.store.next_attempt(task.id, trial.number)
+        attempt: int | None = trial.attempt
+        while attempt is not None:
+            run = f"{trial.id}#{attempt}"
+            measured = self.runner.measure(build.artefact, task.check, policy, run=run)
+            if measured.outcome is not Outcome.LOST:
+                break
+            attempt = self.store.next_attempt(task.id, trial.number)
         return _with_build(measured, build, build.artefact)
-
-    def _finish(self, task: Task, trial: Trial, build: BuildResult, measured: Measurement) -> None:
-        self._close(task, trial, measured)
-        if build.artefact is not None:
-            task.keep_artefact(trial, build.artefact)
 
     def _close(self, task: Task, trial: Trial, measurement: Measurement) -> None:
         if self.store.close(task.id, trial.number, measurement):

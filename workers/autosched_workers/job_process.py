@@ -112,9 +112,7 @@ class _Run:
         done = self._done(job)
         self._begin(job, subjects, machine, is_first=not done)
         announcer = Announcer(self._append, self._standing, job.spec.trials, done)
-        context = JobContext(
-            machine, self.store, self.turns, announcer, ahead=not self.lab.alternates
-        )
+        context = JobContext(machine, self.store, self.turns, announcer, self.lab.in_flight)
         run = JobRun(
             self._job(),  # with the history that it begins from, noted just now
             subjects,

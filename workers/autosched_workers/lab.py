@@ -43,6 +43,11 @@ class Lab(Protocol):
         """Whether searching disturbs measuring."""
         ...
 
+    @property
+    def in_flight(self) -> int:
+        """Trials handed to a device at once (see `tuning.in_flight`)."""
+        ...
+
     def offer(self) -> Offer: ...
 
     def open(
@@ -66,6 +71,10 @@ class LocalLab:
     @property
     def alternates(self) -> bool:
         return True
+
+    @property
+    def in_flight(self) -> int:
+        return 1
 
     def offer(self) -> Offer:
         return Offer(self.setup.target, self.setup.toolchain, (DEVICE,))

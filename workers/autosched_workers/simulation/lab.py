@@ -37,6 +37,10 @@ class SimulatedLab:
     def alternates(self) -> bool:
         return False
 
+    @property
+    def in_flight(self) -> int:
+        return 2
+
     def offer(self) -> Offer:
         return Offer(simulated_target(self.like), TOOLCHAIN, self.devices)
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -32,9 +33,14 @@ class Simulated:
     def __init__(self, role: str) -> None:
         self._role = role
         self._process: subprocess.Popen[str] | None = None
+        self._one_at_a_time = threading.Lock()
 
     def ask(self, request: Mapping[str, Any]) -> None:
-        """Waits until the process has done it. Raises ProcessGone."""
+        """Waits until the process has done it, and what was asked before. Raises ProcessGone."""
+        with self._one_at_a_time:
+            self._ask(request)
+
+    def _ask(self, request: Mapping[str, Any]) -> None:
         process = self._process or self._start()
         try:
             _file(process.stdin).write(json.dumps(request) + "\n")

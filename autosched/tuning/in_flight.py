@@ -1,0 +1,48 @@
+"""Runs under way at once: none waits for the result of the one before to be stored.
+
+Storing costs a commit to the disk, as long as a short kernel's whole run. Where the device is not of these cores, it
+need not wait for that: while one result is stored, the next candidate is measured, and where the device is far away
+one more is on its way there. A death costs at most those, so there are never more than `most`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+class InFlight:
+    """At most so many calls at once. One: each is made by who asks for its result. The threads of more stay from one
+    use to the next, for a process that one of them starts may end with it."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._threads = ThreadPoolExecutor(most) if most > 1 else None
+
+    def results(self, calls: Iterable[Callable[[], Result]]) -> Iterator[Result]:
+        """The results of `calls` in order, at most so many under way or not yet taken. What is under way when a call is
+        not to be had still gives its result; then it raises."""
+        if self._threads is None:
+            yield from (call() for call in calls)
+            return
+        pending: deque[Future[Result]] = deque()
+        wanted, stopped = iter(calls), None
+        while stopped is None:
+            try:
+                call = next(wanted, None)
+            except BaseException as error:
+                stopped = error
+                break
+            if call is None:
+                break
+            pending.append(self._threads.submit(call))
+            if len(pending) == self._most:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+        if stopped is not None:
+            raise stopped

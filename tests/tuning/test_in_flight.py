@@ -1,0 +1,51 @@
+"""Runs in flight: results in order, never too many at once, none forgotten, errors heard."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from autosched.tuning.in_flight import InFlight
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_results_come_in_order(most: int) -> None:
+    calls: list[Callable[[], int]] = [lambda i=i: i for i in range(20)]  # type: ignore[misc]
+    assert list(InFlight(most).results(calls)) == list(range(20))
+
+
+def test_the_next_one_runs_while_a_result_is_taken_and_the_one_after_waits() -> None:
+    begun = [threading.Event() for _ in range(4)]
+
+    def calls() -> Iterator[Callable[[], int]]:
+        for i in range(4):
+            yield lambda i=i: begun[i].set() or i  # type: ignore[misc]
+
+    results = InFlight(2).results(calls())
+    assert next(results) == 0
+    assert begun[1].wait(60), "the device goes on while the first result is stored"
+    assert not begun[2].is_set()
+    assert next(results) == 1
+    assert begun[2].wait(60)
+    assert not begun[3].is_set()
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_errors_are_raised(most: int) -> None:
+    with pytest.raises(ZeroDivisionError):
+        list(InFlight(most).results([lambda: 1 // 0]))
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_what_is_under_way_gives_its_result_when_no_more_is_wanted(most: int) -> None:
+    def calls() -> Iterator[Callable[[], int]]:
+        yield lambda: 0
+        yield lambda: 1
+        raise KeyboardInterrupt
+
+    results = InFlight(most).results(calls())
+    assert [next(results), next(results)] == [0, 1]
+    with pytest.raises(KeyboardInterrupt):
+        next(results)
