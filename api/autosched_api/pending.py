@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from autosched.jobs.queue import Waiting
-from autosched.jobs.record import Submitted
+from autosched.jobs.record import SetupKey, Submitted
 from autosched.jobs.workers import Worker
 from autosched.wire.key import rfc3339
 from autosched.wire.machine import is_alive
@@ -18,19 +18,23 @@ WAITING_SHOWN = 100
 def pending_reason(
     submitted: Submitted,
     workers: Sequence[Worker],
-    queue: Mapping[str, Sequence[Waiting]],
+    queue: Mapping[SetupKey, Sequence[Waiting]],
     now: datetime,
 ) -> str | None:
-    """None for a job that needs not wait. `queue`: the first waiting jobs by target key."""
+    """None for a job that needs not wait. `queue`: the first waiting jobs by setup."""
     if submitted.is_terminal:
         return None
     key = submitted.job.spec.target_key
     having = [w for w in workers if _has(w, key)]
-    if not any(is_alive(w, now) for w in having):
+    alive = [w for w in having if is_alive(w, now)]
+    if not alive:
         return _away(key, having, [w for w in workers if is_alive(w, now)])
+    need, have = submitted.job.spec.toolchain_key, sorted({w.toolchain_key for w in alive})
+    if need not in have:
+        return f"no live worker: need toolchain {need}, have {', '.join(have)}: submit it again"
     if submitted.state != "queued":
         return None
-    return _position(submitted, queue.get(key, ()))
+    return _position(submitted, queue.get(submitted.setup, ()))
 
 
 def _has(worker: Worker, target_key: str) -> bool:

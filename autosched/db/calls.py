@@ -5,7 +5,7 @@ What they guarantee stands in `autosched.jobs`. They are parts of `SqlTuningStor
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Engine
@@ -33,6 +33,7 @@ from autosched.jobs.record import (
     JobEvent,
     JobFilter,
     Page,
+    SetupKey,
     Submission,
     Submitted,
     TaskStanding,
@@ -92,8 +93,8 @@ class LeaseCalls:
 
     engine: Engine
 
-    def waiting(self, target_keys: Sequence[str], *, limit: int = 100) -> tuple[Waiting, ...]:
-        return in_read(self.engine, lambda c: moves.waiting(c, list(target_keys), limit))
+    def waiting(self, setups: Collection[SetupKey], *, limit: int = 100) -> tuple[Waiting, ...]:
+        return in_read(self.engine, lambda c: moves.waiting(c, setups, limit))
 
     def claim(self, holder: str, job_id: str, *, lease_seconds: float) -> Claim | None:
         return in_write(self.engine, lambda c: moves.claim(c, holder, job_id, lease_seconds))
@@ -132,9 +133,8 @@ class LeaseCalls:
     def owner_seconds(self, *, window_seconds: float) -> Mapping[str, float]:
         return in_read(self.engine, lambda c: turns.owner_seconds(c, window_seconds))
 
-    def survey(self, holder: str, target_keys: Sequence[str], *, window_seconds: float) -> Survey:
-        keys = list(target_keys)
-        return in_read(self.engine, lambda c: survey.survey(c, holder, keys, window_seconds))
+    def survey(self, holder: str, setups: Collection[SetupKey], *, window_seconds: float) -> Survey:
+        return in_read(self.engine, lambda c: survey.survey(c, holder, setups, window_seconds))
 
     def end_overdue(self) -> int:
         return in_write(self.engine, moves.end_overdue)

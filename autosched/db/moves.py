@@ -6,12 +6,12 @@ Whoever locks a job locks it first, then its lease, tasks and trials: nobody wai
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import ColumnElement, Connection, and_, func, select, tuple_, update
 
 from autosched.db.clock import instant
 from autosched.db.events import append_event, append_state
@@ -25,7 +25,7 @@ from autosched.db.targets import load_target
 from autosched.db.workers import load_workers
 from autosched.errors import InvalidInput
 from autosched.jobs.queue import Claim, FenceLost, Waiting, WrongState
-from autosched.jobs.record import EndReason, Submitted
+from autosched.jobs.record import EndReason, SetupKey, Submitted
 from autosched.records.rules import ERROR_CHARACTERS, storable_text
 from autosched.records.store import JobState
 
@@ -39,20 +39,36 @@ class Ending:
     error: str = ""
 
 
-def waiting(connection: Connection, target_keys: list[str], limit: int) -> tuple[Waiting, ...]:
+def waiting(
+    connection: Connection, setups: Collection[SetupKey], limit: int
+) -> tuple[Waiting, ...]:
     """Where there are more than `limit`, each owner's first come before anybody's second."""
     turn = func.row_number().over(
         partition_by=JobRow.owner, order_by=(JobRow.priority.desc(), JobRow.id)
     )
     free = (
-        select(JobRow.id, JobRow.owner, JobRow.priority, turn.label("turn"))
+        select(*_WAITING, turn.label("turn"))
         .where(JobRow.owner.is_not(None), JobRow.ended_at.is_(None))
-        .where(JobRow.target_key.in_(target_keys), ~job_is_held())
+        .where(_is_for(setups), ~job_is_held())
         .subquery()
     )
     first = select(free).order_by(free.c.turn, free.c.priority.desc(), free.c.id).limit(limit)
     rows = sorted(connection.execute(first), key=lambda row: (-row.priority, row.id))
-    return tuple(Waiting(row.id, row.owner, row.priority) for row in rows)
+    return tuple(
+        Waiting(row.id, row.owner, row.priority, SetupKey(row.target_key, row.toolchain_key))
+        for row in rows
+    )
+
+
+def _is_for(setups: Collection[SetupKey]) -> ColumnElement[bool]:
+    """The targets once more by themselves, for the index."""
+    return and_(
+        JobRow.target_key.in_({s.target for s in setups}),
+        tuple_(JobRow.target_key, JobRow.toolchain_key).in_(sorted(setups)),
+    )
+
+
+_WAITING = (JobRow.id, JobRow.owner, JobRow.priority, JobRow.target_key, JobRow.toolchain_key)
 
 
 def claim(connection: Connection, holder: str, job_id: str, seconds: float) -> Claim | None:

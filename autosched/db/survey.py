@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from sqlalchemy import Connection, and_, func, select
 
 from autosched.db.leases import IS_LIVE
 from autosched.db.moves import waiting
 from autosched.db.schema import JobRow
-from autosched.db.service_schema import DEVICE, JOB, LeaseRow, WorkerRow
+from autosched.db.service_schema import DEVICE, JOB, LeaseRow
 from autosched.db.turns import owner_seconds
+from autosched.db.workers import load_workers
 from autosched.jobs.queue import Survey
+from autosched.jobs.record import SetupKey
 
 MOST_WAITING = 100
 
 
 def survey(
-    connection: Connection, holder: str, target_keys: list[str], window_seconds: float
+    connection: Connection, holder: str, setups: Collection[SetupKey], window_seconds: float
 ) -> Survey:
     return Survey(
-        waiting(connection, target_keys, MOST_WAITING),
+        waiting(connection, setups, MOST_WAITING),
         owner_seconds(connection, window_seconds),
         _holding(connection),
-        _hungry(connection, holder, target_keys),
+        _hungry(connection, holder, setups),
     )
 
 
@@ -38,13 +40,21 @@ def _holding(connection: Connection) -> Mapping[str, int]:
     return {str(owner): int(n) for owner, n in connection.execute(held)}
 
 
-def _hungry(connection: Connection, holder: str, target_keys: list[str]) -> int:
-    """Others with a live lease of a device, and none of a job."""
+def _hungry(connection: Connection, holder: str, setups: Collection[SetupKey]) -> int:
+    """Others with a live lease of a device for these setups, and none of a job."""
     busy = select(LeaseRow.holder).where(LeaseRow.kind == JOB, IS_LIVE)
-    found = (
-        select(func.count(LeaseRow.holder.distinct()))
-        .join(WorkerRow, WorkerRow.id == LeaseRow.holder)
+    idle = (
+        select(LeaseRow.holder, LeaseRow.name)
         .where(LeaseRow.kind == DEVICE, IS_LIVE, LeaseRow.holder != holder)
-        .where(WorkerRow.target_key.in_(target_keys), LeaseRow.holder.not_in(busy))
+        .where(LeaseRow.holder.not_in(busy))
     )
-    return int(connection.scalar(found) or 0)
+    leased = connection.execute(idle).all()
+    if not leased:
+        return 0
+    serving = {
+        device
+        for worker in load_workers(connection, alive_only=True)
+        if SetupKey(worker.target_key, worker.toolchain_key) in setups
+        for device in worker.devices
+    }
+    return len({row.holder for row in leased if row.name in serving})

@@ -12,7 +12,7 @@ Guarantees every implementation must give, and the contract suite checks:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -24,6 +24,7 @@ from autosched.jobs.record import (
     JobEvent,
     JobFilter,
     Page,
+    SetupKey,
     Submission,
     Submitted,
     TaskStanding,
@@ -127,12 +128,13 @@ class Waiting:
     job_id: str
     owner: str
     priority: int
+    setup: SetupKey
 
 
 @dataclass(frozen=True)
 class Survey:
     """The queue as a dispatcher sees it, at one moment: who waits, what each owner has used, how many jobs of each
-    owner anybody holds, and how many other dispatchers have a device for these targets and no job."""
+    owner anybody holds, and how many other dispatchers have a device for these setups and no job."""
 
     waiting: tuple[Waiting, ...]
     use: Mapping[str, float]
@@ -153,8 +155,8 @@ class Turn:
 class JobLeases(Protocol):
     """What a dispatcher needs. `holder` names it, uniquely for ever; device names are "HOST/NAME"."""
 
-    def waiting(self, target_keys: Sequence[str], *, limit: int = 100) -> tuple[Waiting, ...]:
-        """Jobs for these targets that nobody holds: highest priority first, then oldest; each owner's first ones, so
+    def waiting(self, setups: Collection[SetupKey], *, limit: int = 100) -> tuple[Waiting, ...]:
+        """Jobs for these setups that nobody holds: highest priority first, then oldest; each owner's first ones, so
         that one with thousands does not hide the others."""
         ...
 
@@ -196,7 +198,7 @@ class JobLeases(Protocol):
         """Device seconds of each owner in the last `window_seconds`."""
         ...
 
-    def survey(self, holder: str, target_keys: Sequence[str], *, window_seconds: float) -> Survey:
+    def survey(self, holder: str, setups: Collection[SetupKey], *, window_seconds: float) -> Survey:
         """All that a dispatcher chooses by; use is counted over the last `window_seconds`."""
         ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from autosched.records.outcome import Outcome
 from autosched.records.record import Timing
@@ -46,6 +46,13 @@ class Submission:
     upload_bytes: int = 0
 
 
+class SetupKey(NamedTuple):
+    """What a job is measured for: a device serves it by just this target and toolchain, or not at all."""
+
+    target: str
+    toolchain: str
+
+
 @dataclass(frozen=True)
 class Submitted:
     """A job as its owner sees it, but for what its trials say. `fence` counts its claims; `error` says why it failed."""
@@ -69,6 +76,10 @@ class Submitted:
     @property
     def state(self) -> JobState:
         return self.job.state
+
+    @property
+    def setup(self) -> SetupKey:
+        return SetupKey(self.job.spec.target_key, self.job.spec.toolchain_key)
 
     @property
     def is_terminal(self) -> bool:

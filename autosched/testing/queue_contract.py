@@ -17,7 +17,7 @@ from autosched.jobs.queue import (
     Turn,
     WrongState,
 )
-from autosched.jobs.record import JobFilter, Page, Submitted
+from autosched.jobs.record import JobFilter, Page, SetupKey, Submitted
 from autosched.jobs.workers import Worker, WorkerState
 from autosched.records.outcome import Outcome
 from autosched.testing.records import (
@@ -33,6 +33,7 @@ from autosched.testing.records import (
 from autosched.testing.submissions import ServiceStore, claim, kinds, submission, submit
 
 OTHER = replace(TARGET, core_kind="other")
+SETUP = SetupKey(TARGET.key, TOOLCHAIN_KEY)
 NOBODY = Renewal(frozenset(), frozenset(), frozenset())
 
 
@@ -126,7 +127,7 @@ class SubmitContract:
         local = open_job(store)
         assert store.submitted(local.id) is None
         assert store.list_submitted(JobFilter(), Page()) == ()
-        assert store.waiting([TARGET.key]) == ()
+        assert store.waiting([SETUP]) == ()
         assert store.claim("d1", local.id, lease_seconds=60) is None
         assert store.queue_depth() == {"queued": 0, "running": 0}
 
@@ -157,12 +158,12 @@ class StateContract:
 
     def test_claim_and_end(self, store: ServiceStore) -> None:
         job = submit(store)
-        assert [w.job_id for w in store.waiting([TARGET.key])] == [job.id]
+        assert [w.job_id for w in store.waiting([SETUP])] == [job.id]
         held = claim(store, job.id)
         assert (held.fence, held.is_inherited, held.spent_seconds) == (1, False, 0.0)
         assert (held.submitted.state, held.submitted.fence) == ("running", 1)
         assert held.submitted.started_at is not None
-        assert store.waiting([TARGET.key]) == ()
+        assert store.waiting([SETUP]) == ()
         assert store.queue_depth() == {"queued": 0, "running": 1}
         for _ in range(2):
             store.end_claimed(job.id, 1, "failed", "no_valid_candidate", "nothing was right")
@@ -204,7 +205,7 @@ class StateContract:
         claim(store, job.id)
         store.cancel(job.id)
         store.release("d1", job.id, 1)
-        assert [w.job_id for w in store.waiting([TARGET.key])] == [job.id]
+        assert [w.job_id for w in store.waiting([SETUP])] == [job.id]
         assert claim(store, job.id, "d2").submitted.is_cancel_asked
 
     @pytest.mark.parametrize("over", ["handed over", "run out"])
@@ -338,7 +339,7 @@ class LeaseContract:
     def test_lease_that_ran_out_is_inherited(self, store: ServiceStore) -> None:
         job = submit(store)
         claim(store, job.id, lease_seconds=0)
-        assert [w.job_id for w in store.waiting([TARGET.key])] == [job.id]
+        assert [w.job_id for w in store.waiting([SETUP])] == [job.id]
         held = claim(store, job.id, "d2")
         assert (held.fence, held.is_inherited) == (2, True)
         assert store.renew("d1", {job.id: 1}, [], lease_seconds=60) == NOBODY
@@ -386,17 +387,21 @@ class LeaseContract:
         first, second = submit(store), submit(store)
         urgent = submit(store, "bob", priority=5)
         other = submit(store, target=OTHER)
-        found = store.waiting([TARGET.key])
+        found = store.waiting([SETUP])
         assert [w.job_id for w in found] == [urgent.id, *sorted([first.id, second.id])]
         assert (found[0].owner, found[0].priority) == ("bob", 5)
-        assert [w.job_id for w in store.waiting([OTHER.key, "none"])] == [other.id]
+        assert [
+            w.job_id
+            for w in store.waiting([SetupKey(OTHER.key, TOOLCHAIN_KEY), SetupKey("none", "none")])
+        ] == [other.id]
+        assert store.waiting([SetupKey(TARGET.key, "c1-other")]) == ()
         assert store.waiting([]) == ()
 
     def test_one_who_asks_for_much_hides_nobody(self, store: ServiceStore) -> None:
         for _ in range(20):
             submit(store, priority=1)
         late = [submit(store, owner).id for owner in ("bob", "cid")]
-        found = {w.job_id for w in store.waiting([TARGET.key], limit=4)}
+        found = {w.job_id for w in store.waiting([SETUP], limit=4)}
         assert len(found) == 4
         assert found.issuperset(late)
 

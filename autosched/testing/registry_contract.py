@@ -7,13 +7,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from autosched.jobs.access import Token, digest_of, matches, new_secret
+from autosched.jobs.record import SetupKey
 from autosched.jobs.workers import Worker
 from autosched.testing.records import (
     TARGET,
     TOOLCHAIN,
     TOOLCHAIN_KEY,
 )
-from autosched.testing.submissions import ServiceStore
+from autosched.testing.submissions import ServiceStore, claim, submit
 
 
 class RegistryContract:
@@ -49,6 +50,22 @@ class RegistryContract:
             store.target(TARGET.key),
         )
         assert found.seen_at is not None
+
+    def test_survey_counts_others_who_have_a_device_and_no_job(self, store: ServiceStore) -> None:
+        setup = SetupKey(TARGET.key, TOOLCHAIN_KEY)
+        store.register(self.worker("w1"))
+        for device in ("w1/0", "w1/1"):
+            store.lease_device("d2", device, lease_seconds=60)
+        store.lease_device("d3", "w2/0", lease_seconds=60)
+
+        def hungry(holder: str, setup: SetupKey) -> int:
+            return store.survey(holder, [setup], window_seconds=60).hungry
+
+        assert hungry("d1", setup) == 1, "no worker has the device of the third"
+        assert hungry("d1", SetupKey(TARGET.key, "c1-other")) == 0
+        assert hungry("d2", setup) == 0
+        claim(store, submit(store).id, "d2")
+        assert hungry("d1", setup) == 0
 
     def test_worker_is_seen_drained_and_gone(self, store: ServiceStore) -> None:
         long_ago = datetime.now(UTC) - timedelta(days=1)

@@ -12,6 +12,7 @@ from autosched_workers.messages import (
     DeviceAsked,
     DeviceLeased,
     DeviceReturned,
+    DeviceWithdrawn,
     Ended,
     EndJob,
     Event,
@@ -35,12 +36,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from autosched.jobs.queue import Claim, Renewal, Survey, Waiting
-from tests.workers.claims import claim, waiting
+from autosched.jobs.record import SetupKey
+from tests.workers.claims import HERE, THERE, claim, waiting
 
 OPTIONS = Options(slots=2, lease_seconds=10.0, quantum_seconds=5.0, grace_seconds=2.0)
 
 
-TWO_DEVICES = (DeviceLeased("h/d"), DeviceLeased("h/e"))
+def leased(device: str, *setups: SetupKey) -> DeviceLeased:
+    return DeviceLeased(device, frozenset(setups or [HERE]))
+
+
+TWO_DEVICES = (leased("h/d"), leased("h/e"))
 
 
 def play(events: Sequence[Event], options: Options = OPTIONS) -> tuple[State, list[Command]]:
@@ -68,7 +74,7 @@ def all_kept(*jobs: str, at: float = 0.0) -> Renewed:
 def test_a_job_is_claimed_started_and_ended() -> None:
     _, said = play(
         [
-            DeviceLeased("h/d"),
+            leased("h/d"),
             seen(waiting("a")),
             Claimed(claim("a")),
             DeviceAsked("a"),
@@ -114,14 +120,14 @@ def test_beyond_its_devices_a_dispatcher_claims_one_at_a_time_and_none_while_oth
     None
 ):
     queue = (waiting("b", "bob"), waiting("c", "cat"))
-    state, _ = play([DeviceLeased("h/d"), Claimed(claim("a"))], Options(slots=4))
+    state, _ = play([leased("h/d"), Claimed(claim("a"))], Options(slots=4))
     assert decide(state, seen(*queue))[1] == [ClaimJob("b")]
     assert decide(state, seen(*queue, hungry=1))[1] == []
 
 
 def test_a_job_that_waits_for_a_device_goes_to_who_has_one() -> None:
     state, _ = play(
-        [DeviceLeased("h/d"), Claimed(claim("a")), DeviceAsked("a"), Claimed(claim("b", "bob"))]
+        [leased("h/d"), Claimed(claim("a")), DeviceAsked("a"), Claimed(claim("b", "bob"))]
     )
     assert decide(state, seen(waiting("c"), hungry=1))[1] == [], "there is one for them"
     state, said = decide(state, seen(hungry=1))
@@ -132,7 +138,7 @@ def test_a_job_that_waits_for_a_device_goes_to_who_has_one() -> None:
 def test_the_device_goes_to_who_has_used_it_least() -> None:
     state, _ = play(
         [
-            DeviceLeased("h/d"),
+            leased("h/d"),
             seen(use={"ann": 9.0, "bob": 1.0}),
             Claimed(claim("a")),
             Claimed(claim("b", "bob")),
@@ -152,7 +158,7 @@ def test_the_device_goes_to_who_has_used_it_least() -> None:
 
 def test_a_job_yields_to_an_owner_who_has_had_less() -> None:
     full = [
-        DeviceLeased("h/d"),
+        leased("h/d"),
         Claimed(claim("a")),
         Claimed(claim("b", "bob")),
         Tick(4.0),
@@ -171,8 +177,36 @@ def test_a_job_yields_to_an_owner_who_has_had_less() -> None:
     assert own == [], "bob has a job here"
 
 
+def test_a_job_goes_to_a_device_that_serves_it() -> None:
+    two = [leased("h/d"), leased("k/d", THERE)]
+    queue = (waiting("a1"), waiting("a2"), waiting("a3", setup=THERE), waiting("a4", setup=THERE))
+    _, said = play([*two, seen(*queue)], Options(slots=4))
+    assert said == [ClaimJob("a1"), ClaimJob("a3")], "one for each device"
+    held = [Claimed(claim("a1")), Claimed(claim("a3", setup=THERE)), DeviceAsked("a3")]
+    state, said = play([*two, *held], Options(slots=4))
+    assert said[-1] == Grant("a3", "k/d")
+    elsewhere = waiting("a5", setup=SetupKey("t1-z", "c1-x"))
+    assert decide(state, seen(elsewhere, waiting("a4", setup=THERE)))[1] == [ClaimJob("a4")]
+
+
+def test_a_withdrawn_device_is_used_no_more() -> None:
+    state, _ = play([*TWO_DEVICES, Claimed(claim("a")), DeviceAsked("a"), Claimed(claim("b"))])
+    state, said = decide(state, DeviceWithdrawn("h/d"))
+    assert said == [StopProcess("a", "withdrawn")]
+    state, said = decide(state, DeviceAsked("b"))
+    assert said == [Grant("b", "h/e")]
+    _, said = decide(state, DeviceWithdrawn("h/d"))
+    assert said == []
+
+
+def test_a_job_that_nothing_serves_any_more_is_handed_over() -> None:
+    two = [leased("h/d"), leased("k/d", THERE)]
+    state, _ = play([*two, Claimed(claim("a", setup=THERE)), DeviceWithdrawn("k/d")])
+    assert decide(state, seen())[1] == [StopProcess("a", "withdrawn")]
+
+
 def test_half_a_lease_without_heartbeat_stops_everything() -> None:
-    state, _ = play([DeviceLeased("h/d"), Claimed(claim("a")), Claimed(claim("b", "bob"))])
+    state, _ = play([leased("h/d"), Claimed(claim("a")), Claimed(claim("b", "bob"))])
     state, said = decide(state, Tick(5.0))
     assert said == [StopProcess("a", "lapsed"), StopProcess("b", "lapsed")]
     state, said = decide(state, DeviceAsked("a"))
@@ -182,7 +216,7 @@ def test_half_a_lease_without_heartbeat_stops_everything() -> None:
 
 
 def test_a_job_lost_to_another_holder_is_forgotten() -> None:
-    state, _ = play([DeviceLeased("h/d"), Claimed(claim("a"))])
+    state, _ = play([leased("h/d"), Claimed(claim("a"))])
     _, said = decide(state, all_kept(at=1.0))
     assert said == [StopProcess("a", "lapsed")]
 
@@ -191,7 +225,7 @@ def test_a_cancelled_job_ends_cancelled_however_its_process_went() -> None:
     asked = Renewed(1.0, Renewal(frozenset({"a"}), frozenset({"h/d"}), frozenset({"a"})))
     ended = EndJob("a", 1, JobEnd("cancelled", "cancelled"))
     for last in ([Ended("a", None), Exited("a", "with status 0")], [Exited("a", "by signal 9")]):
-        _, said = play([DeviceLeased("h/d"), Claimed(claim("a")), asked, *last])
+        _, said = play([leased("h/d"), Claimed(claim("a")), asked, *last])
         assert StopProcess("a", "cancelled") in said
         assert said[-1] == ended
     _, said = play([Claimed(claim("a", is_cancel_asked=True))])
@@ -199,19 +233,19 @@ def test_a_cancelled_job_ends_cancelled_however_its_process_went() -> None:
 
 
 def test_shutdown_hands_over_what_was_stopped_in_time() -> None:
-    state, said = play([DeviceLeased("h/d"), Claimed(claim("a")), StopAsked()])
+    state, said = play([leased("h/d"), Claimed(claim("a")), StopAsked()])
     assert said[-1] == StopProcess("a", "shutdown")
     state, _ = decide(state, Ended("a", None))
     state, said = decide(state, Exited("a", "with status 0"))
     assert said == [ReleaseJob("a", 1, is_clean=True)]
     assert Finish() in decide(state, Tick(1.0))[1]
-    state, _ = play([DeviceLeased("h/d"), Claimed(claim("a")), StopAsked(), Tick(3.0)])
+    state, _ = play([leased("h/d"), Claimed(claim("a")), StopAsked(), Tick(3.0)])
     _, said = decide(state, Exited("a", "by signal 9"))
     assert said == [ReleaseJob("a", 1, is_clean=False)], "a run may have been under way"
 
 
 def test_a_process_that_dies_is_started_again_but_not_for_ever() -> None:
-    state, _ = play([DeviceLeased("h/d")])
+    state, _ = play([leased("h/d")])
     for _ in range(2):
         state, _ = decide(state, Claimed(claim("a")))
         state, said = decide(state, Exited("a", "by signal 11"))
@@ -225,7 +259,7 @@ def test_a_process_that_dies_is_started_again_but_not_for_ever() -> None:
 
 
 def test_progress_forgives_deaths() -> None:
-    state, _ = play([DeviceLeased("h/d")])
+    state, _ = play([leased("h/d")])
     for _ in range(7):
         for event in (
             Claimed(claim("a")),
@@ -235,6 +269,9 @@ def test_progress_forgives_deaths() -> None:
         ):
             state, said = decide(state, event)
         assert said == [ReleaseJob("a", 1, is_clean=False)]
+
+
+SETUPS = st.frozensets(st.sampled_from([HERE, THERE]), min_size=1)
 
 
 class History(RuleBasedStateMachine):
@@ -262,6 +299,7 @@ class History(RuleBasedStateMachine):
     def obey(self, command: Command) -> None:
         match command:
             case ClaimJob(job_id):
+                assert len(self.state.held) < OPTIONS.slots
                 assert not self.state.is_lapsing
                 assert not self.state.is_stopping
                 self.wanted.append(job_id)
@@ -269,6 +307,8 @@ class History(RuleBasedStateMachine):
                 self.processes[started.submitted.id] = started
             case Grant(job_id, device):
                 assert device in self.state.devices, "only what is leased"
+                serves = self.state.devices[device]
+                assert self.processes[job_id].submitted.setup in serves, "only what serves it"
                 assert device not in self.on_device.values(), "one job a device"
                 assert not self.state.is_lapsing
                 assert job_id in self.asking
@@ -291,22 +331,37 @@ class History(RuleBasedStateMachine):
                 self.is_finished = True
                 assert not self.processes
 
-    @rule(owners=st.text("xyz", max_size=3), priority=st.integers(0, 1), hungry=st.integers(0, 1))
-    def see_a_queue(self, owners: str, priority: int, hungry: int) -> None:
-        queue = [Waiting(f"j{self.claims + i}", o, priority) for i, o in enumerate(owners)]
+    @rule(device=st.sampled_from(["h/d0", "h/d1"]))
+    def withdraw_a_device(self, device: str) -> None:
+        self.happen(DeviceWithdrawn(device))
+
+    @rule(
+        owners=st.text("xyz", max_size=3),
+        priority=st.integers(0, 1),
+        hungry=st.integers(0, 1),
+        setup=st.sampled_from([HERE, THERE]),
+    )
+    def see_a_queue(self, owners: str, priority: int, hungry: int, setup: SetupKey) -> None:
+        queue = [Waiting(f"j{self.claims + i}", o, priority, setup) for i, o in enumerate(owners)]
         self.happen(seen(*queue, use={"x": self.now}, hungry=hungry))
 
     @precondition(lambda self: self.wanted)
-    @rule(cancelled=st.booleans(), owner=st.sampled_from("xyz"))
-    def get_a_claim(self, *, cancelled: bool, owner: str) -> None:
+    @rule(
+        cancelled=st.booleans(),
+        owner=st.sampled_from("xyz"),
+        setup=st.sampled_from([HERE, THERE]),
+    )
+    def get_a_claim(self, *, cancelled: bool, owner: str, setup: SetupKey) -> None:
         self.wanted.pop()
         self.claims += 1
-        self.happen(Claimed(claim(f"c{self.claims}", owner, is_cancel_asked=cancelled)))
+        self.happen(
+            Claimed(claim(f"c{self.claims}", owner, setup=setup, is_cancel_asked=cancelled))
+        )
 
-    @rule(device=st.sampled_from(["h/d0", "h/d1"]))
-    def lease_a_device(self, device: str) -> None:
+    @rule(device=st.sampled_from(["h/d0", "h/d1"]), setups=SETUPS)
+    def lease_a_device(self, device: str, setups: frozenset[SetupKey]) -> None:
         if not self.state.is_lapsing:
-            self.happen(DeviceLeased(device))
+            self.happen(leased(device, *setups))
 
     @rule(seconds=st.floats(0.01, 4.0))
     def wait(self, seconds: float) -> None:
@@ -319,7 +374,7 @@ class History(RuleBasedStateMachine):
         some = st.sets(st.sampled_from(jobs)) if jobs else st.just(set())
         kept = set(jobs) - data.draw(some) if data.draw(st.booleans()) else set(jobs)
         cancelled = data.draw(some)
-        devices = self.state.devices if data.draw(st.booleans()) else frozenset()
+        devices = self.state.devices.keys() if data.draw(st.booleans()) else ()
         renewal = Renewal(frozenset(kept), frozenset(devices), frozenset(cancelled & kept))
         self.happen(Renewed(self.now, renewal))
 

@@ -24,6 +24,7 @@ from autosched_workers.messages import (
     DeviceAsked,
     DeviceLeased,
     DeviceReturned,
+    DeviceWithdrawn,
     Ended,
     EndJob,
     Event,
@@ -59,7 +60,7 @@ def _tick(state: State, event: Tick) -> Decision:
     state = replace(state, now=event.now)
     commands: list[Command] = []
     if state.is_lapsing:
-        state = replace(state, devices=frozenset())
+        state = replace(state, devices={})
         state, commands = _stop(state, list(state.held), "lapsed")
     for job_id, held in state.held.items():
         if held.kill_at is not None and held.kill_at <= state.now:
@@ -72,7 +73,8 @@ def _tick(state: State, event: Tick) -> Decision:
 
 def _renewed(state: State, event: Renewed) -> Decision:
     renewal = event.renewal
-    state = replace(state, renewed_at=event.at, devices=state.devices & renewal.devices)
+    devices = {d: setups for d, setups in state.devices.items() if d in renewal.devices}
+    state = replace(state, renewed_at=event.at, devices=devices)
     lost = [j for j in state.held if j not in renewal.jobs]
     state, commands = _stop(state, lost, "lapsed")
     cancelled = [j for j in state.held if j in renewal.cancelled and j not in lost]
@@ -82,7 +84,13 @@ def _renewed(state: State, event: Renewed) -> Decision:
 
 
 def _device_leased(state: State, event: DeviceLeased) -> Decision:
-    return replace(state, devices=state.devices | {event.device}), []
+    return replace(state, devices={**state.devices, event.device: event.setups}), []
+
+
+def _device_withdrawn(state: State, event: DeviceWithdrawn) -> Decision:
+    devices = {d: setups for d, setups in state.devices.items() if d != event.device}
+    using = [h.job_id for h in state.held.values() if h.device == event.device]
+    return _stop(replace(state, devices=devices), using, "withdrawn")
 
 
 def _queue_seen(state: State, event: QueueSeen) -> Decision:
@@ -90,35 +98,36 @@ def _queue_seen(state: State, event: QueueSeen) -> Decision:
     state = replace(state, use=dict(survey.use))
     if state.is_stopping or state.is_lapsing or not state.devices:
         return state, []
-    chosen = _chosen(survey, _room(state, survey))
+    stranded = [
+        h.job_id for h in state.held.values() if not h.device and not state.serving(h.setup)
+    ]
+    state, commands = _stop(state, stranded, "withdrawn")
+    chosen = _chosen(state, survey)
     if chosen:
-        return state, [ClaimJob(w.job_id) for w in chosen]
+        return state, [*commands, *(ClaimJob(w.job_id) for w in chosen)]
     given = _surplus(state, survey) or _yielding(state, survey)
-    return (state, []) if given is None else _stop(state, [given.job_id], "yield")
+    state, more = _stop(state, [] if given is None else [given.job_id], "yield")
+    return state, [*commands, *more]
 
 
-def _room(state: State, survey: Survey) -> int:
-    """How many jobs to claim now: no more than devices while other dispatchers have none, and one at a time beyond, so
-    that those who come at once share."""
-    idle = len(state.devices) - len(state.held)
-    if idle > 0 or survey.hungry:
-        return max(0, min(idle, state.options.slots))
-    return min(1, state.options.slots - len(state.held))
-
-
-def _chosen(survey: Survey, n: int) -> list[Waiting]:
-    """The next `n` to claim: of the highest priority, then of owners of whom the fewest jobs are held, then by use."""
+def _chosen(state: State, survey: Survey) -> list[Waiting]:
+    """The next to claim: of the highest priority, then of owners of whom the fewest jobs are held, then by use. No more
+    than there are devices for them; where there is none to spare, and no other dispatcher has one, a single one beyond,
+    so that those who come at once share."""
     count = Counter(survey.holding)
     left, chosen = list(survey.waiting), list[Waiting]()
-    while left and len(chosen) < n:
+    while left and len(state.held) + len(chosen) < state.options.slots:
         most = max(w.priority for w in left)
         fewest = min(count[w.owner] for w in left if w.priority == most)
         rivals = [w for w in left if w.priority == most and count[w.owner] == fewest]
         best = first(rivals, survey.use)
         assert best is not None
-        chosen.append(best)
         left.remove(best)
-        count[best.owner] += 1
+        if state.spare(best.setup, [w.setup for w in chosen]) > 0:
+            chosen.append(best)
+            count[best.owner] += 1
+        elif not chosen and not survey.hungry and state.serving(best.setup):
+            return [best]
     return chosen
 
 
@@ -127,10 +136,8 @@ def _surplus(state: State, survey: Survey) -> Held | None:
     at a time."""
     if not survey.hungry or survey.waiting or any(h.stop for h in state.held.values()):
         return None
-    if len(state.held) <= len(state.devices):
-        return None
-    spare = [h for h in state.held.values() if h.device is None]
-    return max(spare, key=lambda h: (h.since, h.job_id), default=None)
+    extra = [h for h in state.held.values() if h.device is None and state.spare(h.setup) < 0]
+    return max(extra, key=lambda h: (h.since, h.job_id), default=None)
 
 
 def _yielding(state: State, survey: Survey) -> Held | None:
@@ -243,6 +250,7 @@ def _grants(state: State) -> Decision:
             (h for h in state.held.values() if h.asked_at is not None and h.stop is None),
             key=lambda h: h.asked_at or 0.0,
         )
+        asking = [h for h in asking if h.setup in state.devices[device]]
         chosen = first(asking, state.use)
         if chosen is not None:
             state = state.with_held(
@@ -256,6 +264,7 @@ HANDLERS: Mapping[type, Callable[[State, Any], Decision]] = {
     Tick: _tick,
     Renewed: _renewed,
     DeviceLeased: _device_leased,
+    DeviceWithdrawn: _device_withdrawn,
     QueueSeen: _queue_seen,
     Claimed: _claimed,
     DeviceAsked: _device_asked,

@@ -11,7 +11,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -21,10 +21,11 @@ from autosched.errors import StoreError
 from autosched.jobs.counters import LEASES_LOST
 from autosched.jobs.fair import WINDOW_SECONDS
 from autosched.jobs.queue import Claim, FenceLost, Turn
+from autosched.jobs.record import SetupKey
 from autosched.measure.janitor import sweep
 from autosched_workers.decide import decide
 from autosched_workers.job_process import Assignment
-from autosched_workers.lab import Lab, Offer, host_device
+from autosched_workers.lab import Lab, Offer, host_device, host_name
 from autosched_workers.messages import (
     Claimed,
     ClaimJob,
@@ -74,10 +75,8 @@ class Dispatcher:
         self._lab = lab
         self._log = log
         self._processes = JobProcesses(lab)
-        offer = post.offer
-        self._names = {host_device(d): d for d in offer.devices}
-        threads = range(1, offer.target.threads + 1)
-        self._targets = [replace(offer.target, threads=n).key for n in threads]
+        setups = post.offer.setups()
+        self._devices = {host_device(d): setups for d in post.offer.devices}
         self._wake_reader, self._wake_writer = os.pipe()
         os.set_blocking(self._wake_reader, False)
         self._stop_asked = False
@@ -93,7 +92,7 @@ class Dispatcher:
         os.write(self._wake_writer, b"x")
 
     def run(self) -> None:
-        self._log.info("dispatcher_started", devices=list(self._names))
+        self._log.info("dispatcher_started", devices=list(self._devices))
         while not self._finished:
             for name in self._timers.due(time.monotonic()):
                 DUE[name](self)
@@ -143,10 +142,9 @@ class Dispatcher:
         """At the queue, unless there is nothing we could do about it."""
         if not self._state.devices or self._state.is_stopping:
             return
+        setups = frozenset[SetupKey]().union(*self._state.devices.values())
         survey = self._asked(
-            lambda: self._store.survey(
-                self._post.holder, self._targets, window_seconds=WINDOW_SECONDS
-            )
+            lambda: self._store.survey(self._post.holder, setups, window_seconds=WINDOW_SECONDS)
         )
         if survey is not None:
             self._handle(QueueSeen(survey))
@@ -155,11 +153,11 @@ class Dispatcher:
         if self._state.is_stopping or self._state.is_lapsing:
             return
         lease = self._state.options.lease_seconds
-        for device in sorted(self._names.keys() - self._state.devices):
+        for device in sorted(self._devices.keys() - self._state.devices.keys()):
             take = partial(self._store.lease_device, self._post.holder, device, lease_seconds=lease)
             if self._asked(take):
                 self._log.info("device_leased", device=device)
-                self._handle(DeviceLeased(device))
+                self._handle(DeviceLeased(device, self._devices[device]))
                 self._timers.hurry("look")
 
     def _be_seen(self) -> None:
@@ -210,7 +208,7 @@ class Dispatcher:
         )
 
     def _grant(self, command: Grant) -> None:
-        self._processes.say(command.job_id, say="grant", device=self._names[command.device])
+        self._processes.say(command.job_id, say="grant", device=host_name(command.device))
 
     def _reassure(self, command: Reassure) -> None:
         self._processes.say(command.job_id, say="alive", at=command.at)

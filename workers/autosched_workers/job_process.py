@@ -31,7 +31,7 @@ from autosched.tuning.warm_start import warm_start
 from autosched.wire.job import standing_document
 from autosched.wire.tune import TaskDocument
 from autosched_workers.announce import Announcer
-from autosched_workers.lab import Lab, Offer, setup_of
+from autosched_workers.lab import Lab, setup_of
 from autosched_workers.messages import JobEnd
 from autosched_workers.patient import Patient
 from autosched_workers.tally import TalliedStore, Tally
@@ -97,8 +97,6 @@ class _Run:
         if not subjects:
             return JobEnd("succeeded", "exhausted")
         offer = self.lab.offer()
-        if job.spec.toolchain_key != offer.toolchain.key:
-            return JobEnd("failed", "error", _skew(job, offer))
         fields = self.queue.target(job.spec.target_key) or {}
         setup = setup_of(job.spec.target_key, fields, offer)
         with contextlib.ExitStack() as stack:
@@ -158,10 +156,6 @@ class _Run:
         """Outcomes of what earlier processes closed, the defaults left out."""
         trials = [t for task_id, _ in job.tasks for t in self.store.trials(task_id)]
         return [t.measurement.outcome for t in trials if t.measurement and t.number > 0]
-
-
-def _skew(job: Job, offer: Offer) -> str:
-    return f"need toolchain {job.spec.toolchain_key}, have {offer.toolchain.key}: submit it again"
 
 
 def _end_of(report: Report) -> JobEnd | None:

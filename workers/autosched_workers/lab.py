@@ -11,11 +11,12 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from autosched.entry.machine import DEVICE, Machine, Setup, open_shared_machine, set_up
+from autosched.jobs.record import SetupKey
 from autosched.measure.device_lock import device_lock
 from autosched.target.files import target_of_fields
 from autosched.target.target import Target
@@ -33,6 +34,12 @@ class Offer:
     def fields(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Of target and toolchain, as the database keeps them."""
         return asdict(self.target), asdict(self.toolchain)
+
+    def setups(self) -> frozenset[SetupKey]:
+        """The jobs that it serves: with any number of threads up to its most."""
+        counts = range(1, self.target.threads + 1)
+        keys = (replace(self.target, threads=n).key for n in counts)
+        return frozenset(SetupKey(key, self.toolchain.key) for key in keys)
 
 
 class Lab(Protocol):
@@ -96,6 +103,11 @@ def own_lab(compiler: str | None, journal: Path | None) -> LocalLab:
 def host_device(device: str) -> str:
     """The name of a device of this host among all: "HOST/NAME"."""
     return f"{socket.gethostname()}/{device}"
+
+
+def host_name(device: str) -> str:
+    """HOST/NAME -> NAME, by which the host knows it."""
+    return device.rpartition("/")[2]
 
 
 def setup_of(target_key: str, fields: Mapping[str, Any], offer: Offer) -> Setup:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from autosched.jobs.queue import Claim, Renewal, Survey
-from autosched.jobs.record import EndReason
+from autosched.jobs.record import EndReason, SetupKey
 from autosched.records.store import JobState
 
-StopWhy = Literal["cancelled", "yield", "shutdown", "lapsed"]
-"""Why a job's process is to stop: its owner cancelled it, another owner's turn has come, the dispatcher ends, or the
-lease is no longer ours for certain."""
+StopWhy = Literal["cancelled", "yield", "shutdown", "lapsed", "withdrawn"]
+"""Why a job's process is to stop: its owner cancelled it, another owner's turn has come, the dispatcher ends, the lease
+is no longer ours for certain, or no device is left that serves it."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,16 @@ class Renewed:
 
 @dataclass(frozen=True)
 class DeviceLeased:
+    """`setups`: the jobs that it serves."""
+
+    device: str
+    setups: frozenset[SetupKey]
+
+
+@dataclass(frozen=True)
+class DeviceWithdrawn:
+    """Its host is gone, or is to go."""
+
     device: str
 
 
@@ -92,6 +102,7 @@ Event = (
     Tick
     | Renewed
     | DeviceLeased
+    | DeviceWithdrawn
     | QueueSeen
     | Claimed
     | DeviceAsked

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autosched.jobs.queue import Claim
+from autosched.jobs.record import SetupKey
 from autosched_workers.messages import JobEnd, StopWhy
 
 
@@ -52,19 +53,23 @@ class Held:
         return self.claim.submitted.priority
 
     @property
+    def setup(self) -> SetupKey:
+        return self.claim.submitted.setup
+
+    @property
     def fence(self) -> int:
         return self.claim.fence
 
 
 @dataclass(frozen=True)
 class State:
-    """`devices`: those leased to us. `held`: by job id. `use`: device seconds by owner. `renewed_at`: when the last
+    """`devices`: those leased to us, with the jobs that they serve. `held`: by job id. `use`: device seconds by owner. `renewed_at`: when the last
     heartbeat that was answered had been sent. `deaths`: by job id."""
 
     options: Options
     now: float = 0.0
     renewed_at: float = 0.0
-    devices: frozenset[str] = frozenset()
+    devices: Mapping[str, frozenset[SetupKey]] = field(default_factory=dict)
     held: Mapping[str, Held] = field(default_factory=dict)
     use: Mapping[str, float] = field(default_factory=dict)
     deaths: Mapping[str, int] = field(default_factory=dict)
@@ -86,7 +91,17 @@ class State:
     @property
     def free_devices(self) -> list[str]:
         used = {h.device for h in self.held.values()}
-        return sorted(self.devices - used)
+        return sorted(self.devices.keys() - used)
+
+    def serving(self, setup: SetupKey) -> frozenset[str]:
+        """The devices for such a job."""
+        return frozenset(d for d, setups in self.devices.items() if setup in setups)
+
+    def spare(self, setup: SetupKey, more: Sequence[SetupKey] = ()) -> int:
+        """How many more devices serve a job than there are jobs for them, those held and `more`; below 0: jobs wait."""
+        ours = self.serving(setup)
+        held = [h.setup for h in self.held.values()]
+        return len(ours) - sum(not ours.isdisjoint(self.serving(s)) for s in [*held, *more])
 
     @property
     def is_lapsing(self) -> bool:

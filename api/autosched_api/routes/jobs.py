@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from autosched.jobs.queue import Waiting
-from autosched.jobs.record import Failure, JobFilter, Submitted, TaskStanding
+from autosched.jobs.record import Failure, JobFilter, SetupKey, Submitted, TaskStanding
 from autosched.plain import PLAIN_PATTERN
 from autosched.records.store import JobState
 from autosched.wire.job import JobDocument, job_document
@@ -174,8 +174,8 @@ async def _documents(
 
 def _read(
     store: Store, submitted: Sequence[Submitted]
-) -> tuple[Mapping[str, tuple[TaskStanding, ...]], Mapping[str, Sequence[Waiting]]]:
-    """Tasks by job, and by target key those who wait where any of the jobs does."""
-    keys = {s.job.spec.target_key for s in submitted if s.state == "queued"}
-    queue = {key: store.waiting([key], limit=WAITING_SHOWN) for key in keys}
+) -> tuple[Mapping[str, tuple[TaskStanding, ...]], Mapping[SetupKey, Sequence[Waiting]]]:
+    """Tasks by job, and by setup those who wait where any of the jobs does."""
+    setups = {s.setup for s in submitted if s.state == "queued"}
+    queue = {setup: store.waiting([setup], limit=WAITING_SHOWN) for setup in setups}
     return store.standings([s.id for s in submitted]), queue
