@@ -65,6 +65,7 @@ RUN_COLUMNS = (
     RunRow.source_digest,
     RunRow.max_error,
     RunRow.early_stopped,
+    RunRow.environment,
 )
 
 
@@ -155,6 +156,7 @@ def measurement_of(row: ResultRow) -> Measurement:
         source_digest=row.source_digest,
         max_error=row.max_error,
         early_stopped=row.early_stopped,
+        device=row.environment.get("device", ""),
     )
 
 
@@ -185,7 +187,7 @@ def run_columns(purpose: Purpose, measurement: Measurement, measured_at: datetim
         "source_digest": measurement.source_digest,
         "max_error": measurement.max_error,
         "early_stopped": measurement.early_stopped,
-        "environment": {},
+        "environment": {"device": measurement.device} if measurement.device else {},
         "measured_at": measured_at,
     }
 

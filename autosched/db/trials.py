@@ -233,14 +233,14 @@ def add_measurement(connection: Connection, row: MeasurementRow) -> None:
     if found is None:
         raise ValueError(f"trial {row.trial_id} is not a finished trial")
     columns = run_columns(row.purpose, row.measurement, datetime.now(UTC))
-    environment = dict(row.environment)
+    environment = {**columns["environment"], **row.environment}
     run = {**columns, "trial_id": found, "environment": environment}
     connection.execute(_INSERT_RUN, [run])
 
 
 def load_measurements(connection: Connection, text: str) -> tuple[MeasurementRow, ...]:
     wanted: Query = (
-        select(RunRow.purpose, RunRow.environment, *RUN_COLUMNS)
+        select(RunRow.purpose, *RUN_COLUMNS)
         .join(TrialRow, TrialRow.id == RunRow.trial_id)
         .where(is_trial(text))
         .order_by(RunRow.id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -60,6 +61,11 @@ class Machine:
         return roofline_seconds(subject.operations, n_bytes, self.calibration, self.target.threads)
 
 
+def host_device(device: str) -> str:
+    """The name of a device of this host among all: "HOST/NAME"."""
+    return f"{socket.gethostname()}/{device}"
+
+
 def set_up(target: str = "host", threads: int | None = None, compiler: str | None = None) -> Setup:
     """Target and toolchain by name; InvalidInput for unknown ones."""
     resolved = resolve_target(target, threads)
@@ -101,7 +107,9 @@ def open_shared_machine(
 ) -> Iterator[Machine]:
     """The same for one of several users, who each hold the device's lock while they measure."""
     check_runs_here(setup)
-    options = LocalOptions(build_jobs=len(os.sched_getaffinity(0)), journal=journal)
+    options = LocalOptions(
+        build_jobs=len(os.sched_getaffinity(0)), journal=journal, device=host_device(DEVICE)
+    )
     rng = np.random.default_rng(seed)
     with open_local(setup.target, setup.toolchain, rng, options) as local:
         yield Machine(setup, local.builder, local.runner, local.calibration)

@@ -28,13 +28,14 @@ from autosched.target.toolchain import Toolchain
 @dataclass(frozen=True)
 class LocalOptions:
     """`build_jobs`: compilers at once. `folder`: where the pool and the calibration are kept (default: the user's
-    cache). `journal`: see `journal`. `memory_bytes`: of one kernel's process."""
+    cache). `journal`: see `journal`. `memory_bytes`: of one kernel's process. `device`: its name in measurements."""
 
     build_jobs: int = 2
     build_limits: BuildLimits | None = None
     memory_bytes: int | None = None
     journal: Path | None = None
     folder: Path | None = None
+    device: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ def open_local(
         memory_bytes=options.memory_bytes,
         journal=options.journal,
         tag=tag,
+        device=options.device,
     )
     with builder, runner:
 

@@ -46,7 +46,7 @@ class LocalRunner:
     """Runner (see `protocol`) on this machine. Close it, or use it in `with`.
 
     `library`: the compiled pool (`pool.pool_library`). `rng` picks input sets and buffer places. `memory_bytes` bounds a kernel's process (default:
-    half of the machine's memory). `journal`: see `journal`.
+    half of the machine's memory). `journal`: see `journal`. `device`: its name in measurements.
     """
 
     def __init__(
@@ -59,8 +59,10 @@ class LocalRunner:
         quiet_seconds: float = QUIET_SECONDS,
         journal: Path | None = None,
         tag: str | None = None,
+        device: str = "",
     ) -> None:
         self._rng = rng
+        self._device = device
         self._cpus = tuple(cpus) if cpus is not None else default_cpus()
         self._calibration: Calibration | None = None
         self._recalibrate: Callable[[], Calibration] | None = None
@@ -96,7 +98,7 @@ class LocalRunner:
             return Measurement(Outcome.LOST, error=str(lost), source_digest=digest)
         found = measurement_of(answer, policy.threads, policy.deadline_seconds)
         found = self._doubt(found, artefact)
-        return dataclasses.replace(found, source_digest=digest)
+        return dataclasses.replace(found, source_digest=digest, device=self._device)
 
     def side_by_side(
         self, artefacts: Sequence[Artefact], inputs: InputSet, policy: TimingPolicy

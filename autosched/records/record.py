@@ -79,7 +79,8 @@ def split_trial_id(text: str) -> tuple[str, int] | None:
 @dataclass(frozen=True)
 class Measurement:
     """Outcome of building, checking and timing one candidate once. `timing` is there if and only if outcome is ok (or
-    unstable). `error` is one paragraph for a person; `log` the tail of compiler or signal text."""
+    unstable). `error` is one paragraph for a person; `log` the tail of compiler or signal text; `device` where it ran,
+    "HOST/NAME", empty where nothing did."""
 
     outcome: Outcome
     timing: Timing | None = None
@@ -90,6 +91,7 @@ class Measurement:
     source_digest: str = ""
     max_error: float | None = None
     early_stopped: bool = False
+    device: str = ""
 
 
 @dataclass(frozen=True)

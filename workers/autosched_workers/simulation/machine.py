@@ -105,13 +105,17 @@ class SimulatedRunner:
         self, artefact: Artefact, check: Check, policy: TimingPolicy, *, run: str = ""
     ) -> Measurement:
         trial, _, attempt = run.partition("#")
-        entry = {"trial": trial, "attempt": int(attempt or 1), "device": self._device()}
+        entry: dict[str, Any] = {
+            "trial": trial,
+            "attempt": int(attempt or 1),
+            "device": self._device(),
+        }
         try:
             self._process.ask({"seconds": self._seconds, "journal": self._journal, "entry": entry})
         except ProcessGone as gone:
             return Measurement(Outcome.LOST, error=str(gone))
         timing = _timing(artefact.kernel, policy.threads)
-        return Measurement(Outcome.OK, timing, run_seconds=self._seconds)
+        return Measurement(Outcome.OK, timing, run_seconds=self._seconds, device=entry["device"])
 
     def side_by_side(
         self, artefacts: Sequence[Artefact], inputs: InputSet, policy: TimingPolicy
