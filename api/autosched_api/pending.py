@@ -9,7 +9,7 @@ from autosched.jobs.queue import Waiting
 from autosched.jobs.record import SetupKey, Submitted
 from autosched.jobs.workers import Worker
 from autosched.wire.key import rfc3339
-from autosched.wire.machine import is_alive
+from autosched.wire.machine import can_measure
 from autosched_api.resolve import fewest_differences, registered, target_of, variants
 
 WAITING_SHOWN = 100
@@ -26,9 +26,9 @@ def pending_reason(
         return None
     key = submitted.job.spec.target_key
     having = [w for w in workers if _has(w, key)]
-    alive = [w for w in having if is_alive(w, now)]
+    alive = [w for w in having if can_measure(w, now)]
     if not alive:
-        return _away(key, having, [w for w in workers if is_alive(w, now)])
+        return _away(key, having, [w for w in workers if can_measure(w, now)])
     need, have = submitted.job.spec.toolchain_key, sorted({w.toolchain_key for w in alive})
     if need not in have:
         return f"no live worker: need toolchain {need}, have {', '.join(have)}: submit it again"

@@ -65,9 +65,11 @@ def variants(target: Target) -> Mapping[str, Target]:
 
 
 def registered(workers: Sequence[Worker]) -> dict[str, tuple[Worker, Target]]:
-    """The distinct targets of workers at their most threads, each with its latest worker, those still there first."""
+    """The distinct targets of workers at their most threads, each with its latest worker, those still there first; what
+    is quarantined cannot be asked for."""
     found: dict[str, tuple[Worker, Target]] = {}
-    for worker in sorted(workers, key=lambda w: w.state == "gone"):
+    usable = (w for w in workers if w.state != "quarantined")
+    for worker in sorted(usable, key=lambda w: w.state == "gone"):
         target = target_of(worker)
         if target is not None:
             found.setdefault(target.key, (worker, target))

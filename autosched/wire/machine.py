@@ -51,6 +51,10 @@ def is_alive(worker: Worker, now: datetime) -> bool:
     return now - worker.seen_at <= timedelta(seconds=ALIVE_SECONDS)
 
 
+def can_measure(worker: Worker, now: datetime) -> bool:
+    return is_alive(worker, now) and worker.state != "quarantined"
+
+
 def worker_document(worker: Worker, now: datetime) -> WorkerDocument:
     return WorkerDocument(
         id=worker.id,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ import httpx
 import onnx
 import pytest
 
+from autosched.jobs.workers import Worker
 from autosched.records.outcome import Outcome
 from autosched.records.record import Measurement
-from autosched.testing.records import TARGET, ok, trial
+from autosched.testing.records import TARGET, TOOLCHAIN, TOOLCHAIN_KEY, ok, trial
 from tests.api.conftest import UPLOAD_BYTES, Api, Caller, problem, worker_of
 
 RELU = {
@@ -43,6 +45,12 @@ def upload(
     return caller.post(
         "/v1/jobs", files={"model": model}, data={"request": request}, headers=headers
     )
+
+
+def register(api: Api, worker: Worker) -> None:
+    """So that the next request knows of it."""
+    api.store.register(worker)
+    api.app.state.service.workers.drop("")
 
 
 def test_a_job_goes_from_submission_to_its_end(api: Api, caller: Caller) -> None:
@@ -187,8 +195,7 @@ def test_a_cancelled_job_is_resumed_with_new_totals(caller: Caller) -> None:
 
 
 def test_a_waiting_job_says_what_it_waits_for(api: Api, caller: Caller) -> None:
-    api.store.register(worker_of())  # it is there, as of now
-    api.app.state.service.workers.drop("")
+    register(api, worker_of())  # it is there, as of now
     first, second = (caller.submit(threads=1, priority=100) for _ in range(2))
     assert first["pending_reason"] == "next in the queue"
     assert second["pending_reason"] == "position 2 in the queue"
@@ -274,6 +281,29 @@ def test_the_target_of_a_job_is_the_only_registered_one(caller: Caller) -> None:
     )
     found = problem(unknown, 422, "no-such-target")
     assert "isa: need 'aarch64', have 'x86-64'" in found["detail"]
+
+
+def test_a_quarantined_worker_is_shown_and_not_used(api: Api, caller: Caller) -> None:
+    other = replace(TARGET, core_kind="other")
+    skewed = worker_of(other, "w-2", state="quarantined", note="space: need 2, have 1")
+    register(api, skewed)
+    shown = caller.get("/v1/workers").json()["items"]
+    assert {w["id"]: (w["state"], w["note"]) for w in shown}["w-2"] == (
+        "quarantined",
+        "space: need 2, have 1",
+    )
+    assert [t["key"] for t in caller.get("/v1/targets").json()["items"]] == [TARGET.key]
+    assert caller.submit()["target_key"] == TARGET.key, "there is one to choose from"
+    job = {"source": "suite:GMM/1@1", "trials": 8, "target": other.key}
+    problem(caller.post("/v1/jobs", json=job), 422, "no-such-target")
+
+
+def test_a_job_for_a_compiler_that_is_gone_says_so(api: Api, caller: Caller) -> None:
+    job = caller.submit()
+    register(api, replace(worker_of(), toolchain_key="c1-other", toolchain=TOOLCHAIN))
+    waiting = caller.get(f"/v1/jobs/{job['id']}").json()["pending_reason"]
+    assert f"need toolchain {TOOLCHAIN_KEY}, have c1-other" in waiting
+    register(api, worker_of())
 
 
 def test_a_total_below_what_is_spent_is_refused(api: Api, caller: Caller) -> None:

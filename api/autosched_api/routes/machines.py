@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from autosched.jobs.workers import Worker
 from autosched.target.target import Target
-from autosched.wire.machine import TargetDocument, WorkerDocument, is_alive, worker_document
+from autosched.wire.machine import TargetDocument, WorkerDocument, can_measure, worker_document
 from autosched.wire.page import PageDocument
 from autosched_api.answers import answer, service_of
 from autosched_api.documented import problems
@@ -52,7 +52,7 @@ def _document(
         fields=stored_fields(target),
         max_threads=target.threads,
         workers=len(workers),
-        available=any(is_alive(w, now) for w in workers),
+        available=any(can_measure(w, now) for w in workers),
         seen_at=max((w.seen_at for w in workers if w.seen_at is not None), default=None),
         calibration=measured,
     )
