@@ -26,6 +26,7 @@ from autosched.cli.token import token
 from autosched.cli.trial import trial
 from autosched.cli.tune import tune
 from autosched.cli.verify import verify
+from autosched.cli.worker import worker
 from autosched.cli.workers import workers
 from autosched.errors import AutoschedError, InvalidInput
 
@@ -63,7 +64,7 @@ def _root(
 
 
 LOCAL = (tune, best, verify, bench, build, run, explain, trial, doctor, ops)
-SERVICE = (serve, workers)
+SERVICE = (serve, worker, workers)
 for command in (*LOCAL, *SERVICE):
     app.command()(command)
 app.add_typer(suite, name="suite")

@@ -45,6 +45,18 @@ def device_lock(
         os.close(file)
 
 
+def holder_of(device: str, *, folder: Path | None = None) -> int | None:
+    """The process that holds `device` now; None if none does."""
+    file = os.open(_path(device, folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        if _try(file):
+            return None
+        pid = os.pread(file, 32, 0).decode("ascii", "replace").strip()
+        return int(pid) if pid.isdigit() else None
+    finally:
+        os.close(file)
+
+
 def _acquire(
     file: int, device: str, wait_seconds: float | None, on_wait: Callable[[str], None] | None
 ) -> None:

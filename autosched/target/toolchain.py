@@ -14,9 +14,10 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from autosched.errors import InvalidInput
 from autosched.target.features import FEATURES, feature_flags
@@ -59,6 +60,13 @@ class Toolchain:
         """Content key over name, version and flags; where the program lies changes no code."""
         text = json.dumps([self.name, self.version, self.flags])
         return f"{KEY_VERSION}-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+
+
+def toolchain_of_fields(fields: Mapping[str, Any]) -> Toolchain:
+    """Of its fields as JSON has them."""
+    return Toolchain(
+        fields["name"], tuple(fields["command"]), fields["version"], tuple(fields["flags"])
+    )
 
 
 def compiler_environment(toolchain: Toolchain) -> dict[str, str]:

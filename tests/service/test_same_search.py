@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from autosched_workers.lab import setup_of
 from autosched_workers.simulation.lab import SimulatedLab
 
 from autosched.db.store import SqlTuningStore, open_store
 from autosched.entry.job_run import JobContext, JobRun
+from autosched.entry.machine import Setup
 from autosched.entry.submitted import subjects_of
 from autosched.testing.waiting import until
 from autosched.tuning.turns import Alone
@@ -26,15 +26,23 @@ def proposals(store: SqlTuningStore, job_id: str) -> list[tuple[int, int, str]]:
     return [(t.number, t.round, t.candidate.key) for t in trials]
 
 
+class Nowhere:
+    """The place of one who is not to be stopped."""
+
+    def current_device(self) -> str:
+        return "h/d"
+
+    def checkpoint(self) -> None: ...
+
+
 def alone(db: Path) -> list[tuple[int, int, str]]:
     """The proposals of a job that has the machine for itself."""
     lab = SimulatedLab(0.0)
     with open_store(str(db)) as store:
         job = submit(store, 5, trials=TRIALS, seed=9, policy="evolutionary").job
         subjects = subjects_of([spec for _, spec in job.tasks])
-        fields = store.target(job.spec.target_key) or {}
-        setup = setup_of(job.spec.target_key, fields, lab.offer())
-        with lab.open(setup, 9, lambda: "d") as machine:
+        offer = lab.offer()
+        with lab.open(Setup(offer.target, offer.toolchain), 9, Nowhere()) as machine:
             claim = store.claim("here", job.id, lease_seconds=1000)
             assert claim is not None
             context = JobContext(machine, store.fenced(job.id, claim.fence), Alone())

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 from autosched.errors import AutoschedError
+from autosched_workers.cluster.node import Member, cluster_token, own_address
 from autosched_workers.dispatch import dispatch
-from autosched_workers.lab import Lab, own_lab
+from autosched_workers.lab import HostLab, own_lab
 from autosched_workers.simulation.lab import SimulatedLab
 from autosched_workers.state import Options
 
@@ -36,6 +37,11 @@ def main(arguments: list[str]) -> int:
         help="no kernels: simulated devices, each run taking so long",
     )
     parser.add_argument("--devices", default="simulated0", help="names of simulated devices")
+    parser.add_argument(
+        "--cluster", metavar="HOST:PORT", help="the head of a cluster whose workers measure"
+    )
+    parser.add_argument("--node-ip", help="this host's address in the cluster")
+    parser.add_argument("--insecure", action="store_true", help="join a cluster without a token")
     given = parser.parse_args(arguments)
     if given.db is None:
         parser.error("--db is needed, or AUTOSCHED_DB")
@@ -48,7 +54,10 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _lab(given: argparse.Namespace) -> Lab:
+def _lab(given: argparse.Namespace) -> HostLab | Member:
+    if given.cluster is not None:
+        token = cluster_token(os.environ, is_insecure=given.insecure)
+        return Member(given.cluster, given.node_ip or own_address(given.cluster), token)
     if given.simulate is None:
         return own_lab(given.compiler, given.journal)
     return SimulatedLab(given.simulate, tuple(given.devices.split(",")), given.journal)

@@ -7,46 +7,62 @@ import secrets
 import signal
 import socket
 
-from autosched.db.store import connect
-from autosched.entry.product_version import product_version
-from autosched.entry.service_log import open_log
-from autosched.entry.space_version import SPACE_VERSION
+from autosched.db.store import SqlTuningStore, connect
+from autosched.entry.service_log import Log, open_log
 from autosched.jobs.workers import Worker
 from autosched.measure.janitor import sweep
+from autosched_workers.cluster.fleet import ClusterFleet
+from autosched_workers.cluster.node import Member
 from autosched_workers.driver import Dispatcher, Post
-from autosched_workers.lab import Lab, Offer, host_device
+from autosched_workers.fleet import Fleet, OwnHost
+from autosched_workers.lab import HostLab, Offer
 from autosched_workers.state import Options
+from autosched_workers.versions import versions
 
 
-def dispatch(db: str, lab: Lab, options: Options) -> None:
-    """Serves the queue of a database until SIGTERM or SIGINT. InvalidInput: the database cannot be opened."""
+def dispatch(db: str, lab: HostLab | Member, options: Options) -> None:
+    """Serves the queue of a database until SIGTERM or SIGINT, with the devices of this host, or as a member of a
+    cluster with those of its workers. InvalidInput: the database cannot be opened."""
     sweep()
     store = connect(db)
-    offer = lab.offer()
-    worker = worker_of(offer)
-    log = open_log(process="dispatcher", holder=worker.id)
+    holder = fresh_holder()
+    log = open_log(process="dispatcher", holder=holder)
+    fleet = _fleet(lab, holder, store, log)
     try:
-        store.register(worker)  # so that jobs for it are accepted from now on
-        dispatcher = Dispatcher(Post(db, worker.id, offer), store, lab, options, log)
+        dispatcher = Dispatcher(Post(db, holder), store, fleet, options, log)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: dispatcher.stop())
         dispatcher.run()
     finally:
+        fleet.close()
         store.close_connections()
 
 
-def worker_of(offer: Offer) -> Worker:
-    """This process among the workers: its id is never used again."""
-    host = socket.gethostname()
+def _fleet(lab: HostLab | Member, holder: str, store: SqlTuningStore, log: Log) -> Fleet:
+    if isinstance(lab, Member):
+        return ClusterFleet(lab, log)
+    offer = lab.offer()
+    worker = worker_of(offer, holder)
+    store.register(worker)  # so that jobs for it are accepted from now on
+    return OwnHost(lab, worker, offer.setups())
+
+
+def fresh_holder() -> str:
+    """The name of this process, which is never used again."""
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"[-80:]
+
+
+def worker_of(offer: Offer, worker_id: str) -> Worker:
+    """This process among the workers."""
     target, toolchain = offer.fields()
     return Worker(
-        id=f"{host}-{os.getpid()}-{secrets.token_hex(4)}"[-80:],
-        host=host,
+        id=worker_id,
+        host=socket.gethostname(),
         target_key=offer.target.key,
         target=target,
         max_threads=offer.target.threads,
         toolchain_key=offer.toolchain.key,
         toolchain=toolchain,
-        devices=tuple(host_device(d) for d in offer.devices),
-        versions={"autosched": product_version(), "space": SPACE_VERSION},
+        devices=offer.devices,
+        versions=versions(),
     )

@@ -24,13 +24,14 @@ from autosched.jobs.queue import Claim, FenceLost, Turn
 from autosched.jobs.record import SetupKey
 from autosched.measure.janitor import sweep
 from autosched_workers.decide import decide
+from autosched_workers.fleet import Draining, Fleet, Joined, Left, News
 from autosched_workers.job_process import Assignment
-from autosched_workers.lab import Lab, Offer, host_device, host_name
 from autosched_workers.messages import (
     Claimed,
     ClaimJob,
     Command,
     DeviceLeased,
+    DeviceWithdrawn,
     EndJob,
     Event,
     Finish,
@@ -56,27 +57,26 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Post:
-    """Where a dispatcher stands: its database, its id among the workers, as whom it holds leases, and what its lab
-    offers."""
+    """Where a dispatcher stands: its database, and the name under which it holds jobs and devices."""
 
     db: str
     holder: str
-    offer: Offer
 
 
 class Dispatcher:
     """Runs until `stop` has been called and all it held is handed over."""
 
     def __init__(
-        self, post: Post, store: SqlTuningStore, lab: Lab, options: Options, log: Log
+        self, post: Post, store: SqlTuningStore, fleet: Fleet, options: Options, log: Log
     ) -> None:
         self._post = post
         self._store = store
-        self._lab = lab
+        self._fleet = fleet
         self._log = log
-        self._processes = JobProcesses(lab)
-        setups = post.offer.setups()
-        self._devices = {host_device(d): setups for d in post.offer.devices}
+        self._processes = JobProcesses(fleet.lab)
+        self._joined: dict[str, Joined] = {}
+        self._draining: set[str] = set()
+        self._to_release: set[str] = set()
         self._wake_reader, self._wake_writer = os.pipe()
         os.set_blocking(self._wake_reader, False)
         self._stop_asked = False
@@ -92,20 +92,24 @@ class Dispatcher:
         os.write(self._wake_writer, b"x")
 
     def run(self) -> None:
-        self._log.info("dispatcher_started", devices=list(self._devices))
+        self._log.info("dispatcher_started")
         while not self._finished:
             for name in self._timers.due(time.monotonic()):
                 DUE[name](self)
             self._write_what_waits()
+            for news in self._fleet.news():
+                NEWS[type(news)](self, news)
             for event in self._wait():
                 self._handle(event)
+            self._let_go()
         self._store.release_devices(self._post.holder)
-        self._store.seen(self._post.holder, "gone")
+        for worker_id in self._joined:
+            self._store.seen(worker_id, "gone")
         self._log.info("dispatcher_ended")
 
     def _wait(self) -> list[Event]:
         seconds = self._timers.seconds_left(time.monotonic())
-        events = self._processes.wait([self._wake_reader], seconds)
+        events = self._processes.wait([self._wake_reader, *self._fleet.files()], seconds)
         if self._stop_asked and not self._state.is_stopping:
             events.append(StopAsked())
         with contextlib.suppress(BlockingIOError):
@@ -153,15 +157,27 @@ class Dispatcher:
         if self._state.is_stopping or self._state.is_lapsing:
             return
         lease = self._state.options.lease_seconds
-        for device in sorted(self._devices.keys() - self._state.devices.keys()):
+        offered = self._offered()
+        for device in sorted(offered.keys() - self._state.devices.keys()):
             take = partial(self._store.lease_device, self._post.holder, device, lease_seconds=lease)
             if self._asked(take):
                 self._log.info("device_leased", device=device)
-                self._handle(DeviceLeased(device, self._devices[device]))
+                self._handle(DeviceLeased(device, offered[device]))
                 self._timers.hurry("look")
 
+    def _offered(self) -> dict[str, frozenset[SetupKey]]:
+        """The devices that serve anything, of workers that are to stay."""
+        return {
+            device: joined.setups
+            for worker_id, joined in self._joined.items()
+            if joined.setups and worker_id not in self._draining
+            for device in joined.worker.devices
+        }
+
     def _be_seen(self) -> None:
-        self._asked(lambda: self._store.seen(self._post.holder))
+        for worker_id, joined in self._joined.items():
+            state = "draining" if worker_id in self._draining else joined.worker.state
+            self._asked(partial(self._store.seen, worker_id, state))
 
     def _end_overdue(self) -> None:
         n = self._asked(self._store.end_overdue)
@@ -172,6 +188,43 @@ class Dispatcher:
         n = sweep()
         if n:
             self._log.warning("strays_ended", n=n)
+
+    # What is heard of workers.
+
+    def _worker_joined(self, news: Joined) -> None:
+        worker = news.worker
+        self._joined[worker.id] = news
+        self._log.info("worker_joined", worker=worker.id, state=worker.state, note=worker.note)
+        self._write(lambda: self._store.register(worker))
+        self._timers.hurry("lease")
+
+    def _worker_draining(self, news: Draining) -> None:
+        if news.worker_id in self._joined:
+            self._log.info("worker_draining", worker=news.worker_id)
+            self._draining.add(news.worker_id)
+            self._to_release.add(news.worker_id)
+            self._withdraw(news.worker_id)
+            self._timers.hurry("seen")
+
+    def _worker_left(self, news: Left) -> None:
+        self._log.warning("worker_left", worker=news.worker_id)
+        self._withdraw(news.worker_id)
+        self._draining.discard(news.worker_id)
+        self._to_release.discard(news.worker_id)
+        del self._joined[news.worker_id]
+        self._write(lambda: self._store.seen(news.worker_id, "gone"))
+
+    def _withdraw(self, worker_id: str) -> None:
+        for device in self._joined[worker_id].worker.devices:
+            self._handle(DeviceWithdrawn(device))
+
+    def _let_go(self) -> None:
+        """Of workers that are to go, once no job is on a device of theirs."""
+        used = {h.device for h in self._state.held.values()}
+        for worker_id in sorted(self._to_release):
+            if used.isdisjoint(self._joined[worker_id].worker.devices):
+                self._fleet.release(worker_id)
+                self._to_release.discard(worker_id)
 
     # What is commanded.
 
@@ -192,7 +245,7 @@ class Dispatcher:
     def _assignment(self, claim: Claim) -> Assignment:
         options, submitted = self._state.options, claim.submitted
         rules = TurnRules(
-            self._lab.alternates,
+            self._fleet.lab.alternates,
             options.lease_seconds,
             options.grace_seconds,
             claim.spent_seconds,
@@ -208,7 +261,7 @@ class Dispatcher:
         )
 
     def _grant(self, command: Grant) -> None:
-        self._processes.say(command.job_id, say="grant", device=host_name(command.device))
+        self._processes.say(command.job_id, say="grant", device=command.device)
 
     def _reassure(self, command: Reassure) -> None:
         self._processes.say(command.job_id, say="alive", at=command.at)
@@ -283,6 +336,12 @@ DUE: Mapping[str, Callable[[Dispatcher], None]] = {
     "seen": Dispatcher._be_seen,
     "overdue": Dispatcher._end_overdue,
     "sweep": Dispatcher._sweep,
+}
+
+NEWS: Mapping[type[News], Callable[[Dispatcher, Any], None]] = {
+    Joined: Dispatcher._worker_joined,
+    Draining: Dispatcher._worker_draining,
+    Left: Dispatcher._worker_left,
 }
 
 DOERS: Mapping[type[Command], Callable[[Dispatcher, Any], None]] = {

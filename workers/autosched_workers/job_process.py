@@ -15,11 +15,11 @@ from typing import Any, cast
 
 from autosched.db.store import SqlTuningStore, connect
 from autosched.entry.job_run import JobContext, JobRun
-from autosched.entry.machine import Machine
+from autosched.entry.machine import Machine, Setup
 from autosched.entry.submitted import subjects_of
 from autosched.errors import AutoschedError
 from autosched.jobs.queue import FencedStore, FenceLost
-from autosched.jobs.record import EventType
+from autosched.jobs.record import EventType, SetupKey
 from autosched.records.outcome import Outcome
 from autosched.records.store import Job
 from autosched.search.make import LEARNING
@@ -96,13 +96,10 @@ class _Run:
         subjects = subjects_of([spec for _, spec in job.tasks])
         if not subjects:
             return JobEnd("succeeded", "exhausted")
-        offer = self.lab.offer()
-        fields = self.queue.target(job.spec.target_key) or {}
-        setup = setup_of(job.spec.target_key, fields, offer)
         with contextlib.ExitStack() as stack:
             with self.turns.device():
                 machine = stack.enter_context(
-                    self.lab.open(setup, job.spec.seed, self.turns.current_device)
+                    self.lab.open(self._setup(job), job.spec.seed, self.turns)
                 )
             return self._tune(job, subjects, machine)
 
@@ -139,6 +136,13 @@ class _Run:
         keys = [spec.workload_key for _, spec in job.tasks]
         history = warm_start(self.queue, machine.target.isa, keys) if reads else ()
         self.store.begin([r.trial_id for r in history], bounds)
+
+    def _setup(self, job: Job) -> Setup:
+        key = SetupKey(job.spec.target_key, job.spec.toolchain_key)
+        target, toolchain = self.queue.target(key.target), self.queue.toolchain(key.toolchain)
+        assert target is not None, "a job's target is in the database"
+        assert toolchain is not None, "and so is its toolchain"
+        return setup_of(key, target, toolchain)
 
     def _job(self) -> Job:
         submitted = self.queue.submitted(self.assignment.job_id)

@@ -8,24 +8,26 @@
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from autosched.entry.machine import DEVICE, Machine, Setup, open_shared_machine, set_up
+from autosched.entry.machine import DEVICE, Machine, Setup, host_device, open_shared_machine, set_up
 from autosched.jobs.record import SetupKey
+from autosched.measure.build import LocalBuilder
 from autosched.measure.device_lock import device_lock
+from autosched.measure.protocol import Builder
 from autosched.target.files import target_of_fields
 from autosched.target.target import Target
-from autosched.target.toolchain import Toolchain
+from autosched.target.toolchain import Toolchain, toolchain_of_fields
 
 
 @dataclass(frozen=True)
 class Offer:
-    """What jobs may ask for: a target at its most threads, and a toolchain. `devices` are names on this host."""
+    """What jobs may ask for: a target at its most threads, and a toolchain. `devices` are "HOST/NAME"."""
 
     target: Target
     toolchain: Toolchain
@@ -42,6 +44,18 @@ class Offer:
         return frozenset(SetupKey(key, self.toolchain.key) for key in keys)
 
 
+class Place(Protocol):
+    """Where a job is in its turns, and whether it is to go on."""
+
+    def current_device(self) -> str:
+        """That of this turn, or of the last one: "HOST/NAME"."""
+        ...
+
+    def checkpoint(self) -> None:
+        """Raises Stopped (see `tuning.turns`)."""
+        ...
+
+
 class Lab(Protocol):
     """A place to measure. It is handed to the job's process, so it holds no open thing."""
 
@@ -55,16 +69,22 @@ class Lab(Protocol):
         """Trials handed to a device at once (see `tuning.in_flight`)."""
         ...
 
-    def offer(self) -> Offer: ...
-
-    def open(
-        self, setup: Setup, seed: int, device: Callable[[], str]
-    ) -> AbstractContextManager[Machine]:
-        """A machine for one job, used in its turns alone; `device` is the one of the turn."""
+    def open(self, setup: Setup, seed: int, place: Place) -> AbstractContextManager[Machine]:
+        """A machine for one job, used in its turns alone."""
         ...
 
     def turn(self, device: str) -> AbstractContextManager[None]:
         """Around each turn, in the job's process."""
+        ...
+
+
+class HostLab(Lab, Protocol):
+    """One on this host."""
+
+    def offer(self) -> Offer: ...
+
+    def open_builder(self, setup: Setup) -> AbstractContextManager[Builder]:
+        """Compilers alone, for a target that need not be this host's."""
         ...
 
 
@@ -84,15 +104,22 @@ class LocalLab:
         return 1
 
     def offer(self) -> Offer:
-        return Offer(self.setup.target, self.setup.toolchain, (DEVICE,))
+        return Offer(self.setup.target, self.setup.toolchain, (host_device(DEVICE),))
 
-    def open(
-        self, setup: Setup, seed: int, device: Callable[[], str]
-    ) -> AbstractContextManager[Machine]:
-        return open_shared_machine(setup, seed=seed, journal=self.journal)
+    def open(self, setup: Setup, seed: int, place: Place) -> AbstractContextManager[Machine]:
+        return open_shared_machine(self._compiling_here(setup), seed=seed, journal=self.journal)
+
+    def open_builder(self, setup: Setup) -> AbstractContextManager[Builder]:
+        toolchain = self._compiling_here(setup).toolchain
+        return LocalBuilder(toolchain, setup.target.isa, jobs=len(os.sched_getaffinity(0)))
 
     def turn(self, device: str) -> AbstractContextManager[None]:
-        return device_lock(device)
+        return device_lock(host_name(device))
+
+    def _compiling_here(self, setup: Setup) -> Setup:
+        """The same compiler where this host has it."""
+        command = self.setup.toolchain.command
+        return replace(setup, toolchain=replace(setup.toolchain, command=command))
 
 
 def own_lab(compiler: str | None, journal: Path | None) -> LocalLab:
@@ -100,16 +127,11 @@ def own_lab(compiler: str | None, journal: Path | None) -> LocalLab:
     return LocalLab(set_up("host", None, compiler), journal)
 
 
-def host_device(device: str) -> str:
-    """The name of a device of this host among all: "HOST/NAME"."""
-    return f"{socket.gethostname()}/{device}"
-
-
 def host_name(device: str) -> str:
     """HOST/NAME -> NAME, by which the host knows it."""
     return device.rpartition("/")[2]
 
 
-def setup_of(target_key: str, fields: Mapping[str, Any], offer: Offer) -> Setup:
-    """The setup of a job on what is offered here."""
-    return Setup(target_of_fields(fields, target_key), offer.toolchain)
+def setup_of(setup: SetupKey, target: Mapping[str, Any], toolchain: Mapping[str, Any]) -> Setup:
+    """Of fields as the database keeps them."""
+    return Setup(target_of_fields(target, setup.target), toolchain_of_fields(toolchain))

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import contextlib
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autosched.entry.machine import Machine, Setup
+from autosched.entry.machine import Machine, Setup, host_device
+from autosched.measure.device_lock import device_lock
+from autosched.measure.protocol import Builder
 from autosched.target.calibration import Calibration, MemoryLevel, ThreadCalibration
 from autosched.target.files import load_target
 from autosched.target.target import Target
 from autosched.target.toolchain import Toolchain
-from autosched_workers.lab import Offer
+from autosched_workers.lab import Offer, Place, host_name
 from autosched_workers.simulation.machine import (
     SimulatedBuilder,
     SimulatedRunner,
@@ -26,12 +29,13 @@ CALIBRATION = Calibration((ThreadCalibration(1, 1e11, (MemoryLevel("memory", 1 <
 @dataclass(frozen=True)
 class SimulatedLab:
     """`seconds` a run takes; `devices` by name; `journal`: the file in which runs are noted; `like`: the shipped target
-    whose sizes the simulated one has."""
+    whose sizes the simulated one has; `is_locked`: a device is one for all processes of the host."""
 
     seconds: float
     devices: tuple[str, ...] = ("simulated0",)
     journal: Path | None = None
     like: str = "haswell"
+    is_locked: bool = False
 
     @property
     def alternates(self) -> bool:
@@ -42,20 +46,26 @@ class SimulatedLab:
         return 2
 
     def offer(self) -> Offer:
-        return Offer(simulated_target(self.like), TOOLCHAIN, self.devices)
+        devices = tuple(host_device(d) for d in self.devices)
+        return Offer(simulated_target(self.like), TOOLCHAIN, devices)
 
     @contextmanager
-    def open(self, setup: Setup, seed: int, device: Callable[[], str]) -> Iterator[Machine]:
+    def open(self, setup: Setup, seed: int, place: Place) -> Iterator[Machine]:
         builder = SimulatedBuilder()
-        runner = SimulatedRunner(self.seconds, self.journal, device)
+        runner = SimulatedRunner(self.seconds, self.journal, place.current_device)
         try:
             yield Machine(setup, builder, runner, CALIBRATION, simulated_text)
         finally:
             builder.close()
             runner.close()
 
+    @contextmanager
+    def open_builder(self, setup: Setup) -> Iterator[Builder]:
+        with contextlib.closing(SimulatedBuilder()) as builder:
+            yield builder
+
     def turn(self, device: str) -> AbstractContextManager[None]:
-        return nullcontext()
+        return device_lock(host_name(device)) if self.is_locked else nullcontext()
 
 
 def simulated_target(like: str) -> Target:

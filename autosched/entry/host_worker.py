@@ -1,0 +1,29 @@
+"""The one worker of this host: a lock that it holds, by which it is found and asked to end."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from autosched.measure.device_lock import device_lock, holder_of
+
+NAME = "worker"
+
+
+def hold_worker() -> AbstractContextManager[None]:
+    """For as long as this process is the host's worker. DeviceBusy: there is another."""
+    return device_lock(NAME, wait_seconds=0.0)
+
+
+def drain_worker(say: Callable[[str], None]) -> bool:
+    """Asks the worker to finish what is under way, and waits until it has ended. False if there is none."""
+    pid = holder_of(NAME)
+    if pid is None:
+        say("no worker runs on this host")
+        return False
+    os.kill(pid, signal.SIGTERM)
+    with device_lock(NAME):
+        say(f"worker {pid} has ended")
+    return True

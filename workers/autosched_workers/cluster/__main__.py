@@ -1,0 +1,89 @@
+"""The programs of a cluster: `python -m autosched_workers.cluster head|worker|bridge`.
+
+    head      [--port P]               keeps the list of nodes, on one host
+    worker    --cluster HOST:PORT      measures, on every other (`autosched worker` starts it)
+    bridge    --cluster HOST:PORT      what a dispatcher starts to reach them
+
+The cluster's secret is read from RAY_AUTH_TOKEN, for arguments are seen by everybody on a host.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+
+from autosched.errors import AutoschedError, InvalidInput
+from autosched_workers.cluster.node import Member, cluster_token, own_address
+from autosched_workers.cluster.workplace import Workplace
+
+
+def main(arguments: list[str]) -> int:
+    given = _parser().parse_args(arguments)
+    try:
+        token = cluster_token(os.environ, is_insecure=given.insecure)
+        status: int = PROGRAMS[given.program](given, token)
+    except AutoschedError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return status
+
+
+def _head(given: argparse.Namespace, token: str) -> int:
+    from autosched_workers.cluster.head import run_head
+
+    node_ip = given.node_ip or _address_of_name()
+    return run_head(Member(f"{node_ip}:{given.port}", node_ip, token), given.port)
+
+
+def _worker(given: argparse.Namespace, token: str) -> int:
+    from autosched_workers.cluster.worker import WorkerOptions, run_worker
+
+    devices = tuple(given.devices.split(","))
+    workplace = Workplace("", given.compiler, given.journal, given.simulate, devices)
+    run_worker(WorkerOptions(_member(given, token), workplace))
+    return 0
+
+
+def _bridge(given: argparse.Namespace, token: str) -> int:
+    from autosched_workers.cluster.bridge_process import run_bridge
+
+    return run_bridge(_member(given, token))
+
+
+PROGRAMS = {"head": _head, "worker": _worker, "bridge": _bridge}
+
+
+def _member(given: argparse.Namespace, token: str) -> Member:
+    return Member(given.cluster, given.node_ip or own_address(given.cluster), token)
+
+
+def _address_of_name() -> str:
+    name = socket.gethostname()
+    try:
+        return socket.gethostbyname(name)
+    except OSError as error:
+        raise InvalidInput(f"host {name!r}: name its address by --node-ip: {error}") from None
+
+
+def _parser() -> argparse.ArgumentParser:
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--node-ip", help="this host's address in the cluster")
+    shared.add_argument("--insecure", action="store_true", help="a cluster without a token")
+    joining = argparse.ArgumentParser(add_help=False)
+    joining.add_argument("--cluster", required=True, metavar="HOST:PORT", help="the head")
+    parser = argparse.ArgumentParser(prog="python -m autosched_workers.cluster")
+    programs = parser.add_subparsers(dest="program", required=True)
+    programs.add_parser("head", parents=[shared]).add_argument("--port", type=int, default=6379)
+    programs.add_parser("bridge", parents=[shared, joining])
+    worker = programs.add_parser("worker", parents=[shared, joining])
+    worker.add_argument("--compiler")
+    worker.add_argument("--journal", help="log what the runner runs")
+    worker.add_argument("--simulate", type=float, metavar="SECONDS")
+    worker.add_argument("--devices", default="simulated0", help="names of simulated devices")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

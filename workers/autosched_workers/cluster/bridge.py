@@ -1,0 +1,135 @@
+"""The bridge at work: answers the calls of jobs' processes by calls to actors, each in a thread of its caller's.
+
+Ray may end this process at any time, and so may we: whoever waits for an answer then knows that it is lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Connection, Listener
+from typing import Any
+
+import ray
+
+from autosched.measure.protocol import BuildResult
+from autosched_workers.cluster.calls import (
+    Address,
+    Away,
+    Build,
+    Calibrate,
+    Call,
+    Lost,
+    Measure,
+    Raised,
+    Send,
+    SideBySide,
+    Unknown,
+)
+from autosched_workers.cluster.hosts import Hosts
+from autosched_workers.cluster.losses import meaning_of
+
+ARRAYS_KEPT = 64
+
+
+class Bridge:
+    """Serves until its process ends."""
+
+    def __init__(self, hosts: Hosts) -> None:
+        self._hosts = hosts
+        self._lock = threading.Lock()
+        self._arrays: OrderedDict[str, ray.ObjectRef[Any]] = OrderedDict()
+
+    def serve(self, address: Address) -> None:
+        with Listener(address.path, "AF_UNIX", backlog=64, authkey=address.secret) as listener:
+            while True:
+                with contextlib.suppress(AuthenticationError, EOFError, ConnectionError):
+                    line = listener.accept()
+                    threading.Thread(target=self._answer_all, args=(line,), daemon=True).start()
+
+    def answer(self, call: Call) -> object:
+        """To one call; whatever goes wrong in the cluster is an answer too."""
+        try:
+            return ANSWERS[type(call)](self, call)
+        except Exception as error:
+            if meaning_of(error) == "lost":
+                return Lost(_first_line(error))
+            return Raised(_last_line(error))
+
+    def _answer_all(self, line: Connection) -> None:
+        with contextlib.suppress(EOFError, OSError), line:
+            while True:
+                line.send(self.answer(line.recv()))
+
+    def _calibrate(self, call: Calibrate) -> object:
+        return self._hosts.calibration(call.device) or _away(call.device)
+
+    def _keep(self, call: Send) -> None:
+        ref = ray.put(call.arrays)
+        with self._lock:
+            self._arrays[call.key] = ref
+            while len(self._arrays) > ARRAYS_KEPT:
+                self._arrays.popitem(last=False)
+
+    def _kept(self, key: str) -> ray.ObjectRef[Any] | None:
+        with self._lock:
+            if key in self._arrays:
+                self._arrays.move_to_end(key)
+            return self._arrays.get(key)
+
+    def _build(self, call: Build) -> object:
+        forges = self._hosts.forges(call.setup, call.device)
+        if not forges:
+            return _away(f"a compiler for {call.device}")
+        share = -(-len(call.kernels) // len(forges))
+        parts = [call.kernels[i : i + share] for i in range(0, len(call.kernels), share)]
+        asked = [
+            forge.build.remote(call.setup, part, together=call.together)
+            for forge, part in zip(forges, parts, strict=False)
+        ]
+        built: list[list[BuildResult]] = ray.get(asked)
+        return [result for part in built for result in part]
+
+    def _measure(self, call: Measure) -> object:
+        bench, check = self._hosts.bench(call.device), self._kept(call.check)
+        if bench is None:
+            return _away(call.device)
+        if check is None:
+            return Unknown(call.check)
+        arrays = {call.check: check}
+        return ray.get(
+            bench.measure.remote(call.setup, call.artefact, arrays, call.policy, call.run)
+        )
+
+    def _side_by_side(self, call: SideBySide) -> object:
+        bench, inputs = self._hosts.bench(call.device), self._kept(call.inputs)
+        if bench is None:
+            return _away(call.device)
+        if inputs is None:
+            return Unknown(call.inputs)
+        arrays = {call.inputs: inputs}
+        return ray.get(bench.side_by_side.remote(call.setup, call.artefacts, arrays, call.policy))
+
+
+def _away(what: str) -> Away:
+    return Away(f"{what} is not there now")
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
+
+
+def _last_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[-1]
+
+
+ANSWERS: Mapping[type[Call], Callable[[Bridge, Any], object]] = {
+    Calibrate: Bridge._calibrate,
+    Send: Bridge._keep,
+    Build: Bridge._build,
+    Measure: Bridge._measure,
+    SideBySide: Bridge._side_by_side,
+}

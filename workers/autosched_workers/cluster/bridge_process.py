@@ -1,0 +1,97 @@
+"""The process of a dispatcher's bridge, which the dispatcher starts.
+
+Its first line of input says where to listen. From then on both speak one JSON object a line: news of hosts out, words
+for hosts in. It ends with its dispatcher, and when Ray cannot be reached any more; then it is started anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+import ray
+
+from autosched_workers.cluster.bridge import Bridge
+from autosched_workers.cluster.calls import Address
+from autosched_workers.cluster.hosts import Hosts
+from autosched_workers.cluster.node import Member, node_command
+from autosched_workers.cluster.node_process import NodeProcess
+
+STORE_BYTES = 512 << 20
+LOOK_SECONDS = 0.5
+JOIN_SECONDS = 60.0
+SILENT_SECONDS = 20.0
+
+
+def run_bridge(member: Member) -> int:
+    """The status to end with. Ray reads its settings from the environment that the dispatcher made."""
+    news = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what Ray prints is no news
+    told = json.loads(sys.stdin.readline())
+    # A driver needs a node on its host; this one has nothing to offer.
+    command = node_command(member, cpus=0, resources={}, store_bytes=STORE_BYTES)
+    node = NodeProcess(command, member.environment())
+    _join(member, node)
+    hosts = Hosts(_say_to(news))
+    address = Address(told["path"], bytes.fromhex(told["secret"]))
+    alone = threading.Event()
+    for body in (lambda: Bridge(hosts).serve(address), lambda: _listen(hosts, alone)):
+        threading.Thread(target=body, daemon=True).start()
+    watch = threading.Timer(SILENT_SECONDS, os._exit, [1])
+    try:
+        while node.poll() is None and hosts.look(member.node_ip) and not alone.wait(LOOK_SECONDS):
+            watch = _watched(watch)
+    finally:
+        node.end()
+    return 0 if alone.is_set() else 1
+
+
+def _watched(watch: threading.Timer) -> threading.Timer:
+    """Puts off the end of a process that can ask nobody any more."""
+    watch.cancel()
+    watch = threading.Timer(SILENT_SECONDS, os._exit, [1])
+    watch.daemon = True
+    watch.start()
+    return watch
+
+
+def _join(member: Member, node: NodeProcess) -> None:
+    deadline = time.monotonic() + JOIN_SECONDS
+    while True:
+        try:
+            ray.init(
+                address=member.head,
+                _node_ip_address=member.node_ip,
+                namespace="autosched",
+                log_to_driver=False,
+                configure_logging=False,
+            )
+            return
+        except Exception:
+            if node.poll() is not None or time.monotonic() > deadline:
+                raise
+            time.sleep(LOOK_SECONDS)
+
+
+def _say_to(news: TextIO) -> Any:
+    lock = threading.Lock()
+
+    def say(message: Mapping[str, Any]) -> None:
+        with lock:
+            print(json.dumps(message), file=news, flush=True)
+
+    return say
+
+
+def _listen(hosts: Hosts, alone: threading.Event) -> None:
+    """To the dispatcher, to its end."""
+    for line in sys.stdin:
+        message = json.loads(line)
+        if message["say"] == "release":
+            hosts.release(message["worker"])
+    alone.set()

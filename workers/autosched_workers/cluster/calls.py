@@ -1,0 +1,151 @@
+"""What a job's process asks of the bridge, and what it hears: records over a socket that only this user can open.
+
+A process holds no state in the bridge but the checks and inputs it has sent, each under a key; a bridge that was
+started anew knows none, and says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Client, Connection
+
+from autosched.codegen.kernel import Kernel
+from autosched.entry.machine import Setup
+from autosched.measure.protocol import Artefact, TimingPolicy
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a bridge listens, and what tells it that the caller is ours."""
+
+    path: str
+    secret: bytes
+
+
+@dataclass(frozen=True)
+class Calibrate:
+    """Answer: the text of a calibration."""
+
+    device: str
+
+
+@dataclass(frozen=True)
+class Send:
+    """Keeps arrays (a Check or an InputSet) under a key for the calls that follow. Answer: None."""
+
+    key: str
+    arrays: object
+
+
+@dataclass(frozen=True)
+class Build:
+    """On the hosts that only build, else on the device's. Answer: a list of BuildResult."""
+
+    device: str
+    setup: Setup
+    kernels: tuple[Kernel, ...]
+    together: bool
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Answer: a Measurement."""
+
+    device: str
+    setup: Setup
+    artefact: Artefact
+    check: str
+    policy: TimingPolicy
+    run: str
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Answer: a list of Timing or None."""
+
+    device: str
+    setup: Setup
+    artefacts: tuple[Artefact, ...]
+    inputs: str
+    policy: TimingPolicy
+
+
+Call = Calibrate | Send | Build | Measure | SideBySide
+
+
+@dataclass(frozen=True)
+class Lost:
+    """It may have run or not; the words say what is gone."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Away:
+    """Nothing has been done: the device cannot be used now."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Nothing has been done: what was sent under the key is not here."""
+
+    key: str
+
+
+@dataclass(frozen=True)
+class Raised:
+    """What was called raised; our own fault, or that of the input."""
+
+    text: str
+
+
+class Lines:
+    """Connections to a bridge, one for each call under way, kept for the next. Each may be used by any thread."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._lock = threading.Lock()
+        self._free: list[Connection] = []
+
+    def ask(self, call: Call) -> object:
+        """The answer; Away if there is no bridge, Lost if it ended under the call."""
+        with contextlib.ExitStack() as stack:
+            try:
+                line = stack.enter_context(self._line())
+            except OSError as error:
+                return Away(f"no bridge: {error}")
+            try:
+                line.send(call)
+                return line.recv()
+            except (EOFError, OSError):
+                line.close()
+                return Lost("the bridge ended")
+
+    def close(self) -> None:
+        with self._lock:
+            while self._free:
+                self._free.pop().close()
+
+    @contextlib.contextmanager
+    def _line(self) -> Iterator[Connection]:
+        with self._lock:
+            line = self._free.pop() if self._free else None
+        if line is None:
+            line = Client(self._address.path, "AF_UNIX", authkey=self._address.secret)
+        yield line
+        if not line.closed:
+            with self._lock:
+                self._free.append(line)
+
+
+def fresh_address(folder: str) -> Address:
+    """For a bridge that is to listen in a private folder."""
+    secret = os.urandom(32)
+    return Address(f"{folder}/{hashlib.sha256(secret).hexdigest()[:12]}.sock", secret)

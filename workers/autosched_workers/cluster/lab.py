@@ -1,0 +1,160 @@
+"""The cluster as a lab (see `autosched_workers.lab`): what a job's process sees of it, through the bridge."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from autosched.codegen.c import generate_c
+from autosched.codegen.kernel import Kernel
+from autosched.entry.machine import Machine, Setup
+from autosched.errors import AutoschedError
+from autosched.measure.protocol import (
+    Artefact,
+    BuildResult,
+    Check,
+    InputSet,
+    TimingPolicy,
+)
+from autosched.records.outcome import Outcome
+from autosched.records.record import Measurement, Timing
+from autosched.target.calibration import parse_calibration
+from autosched_workers.cluster.calls import (
+    Address,
+    Away,
+    Build,
+    Calibrate,
+    Call,
+    Lines,
+    Lost,
+    Measure,
+    Raised,
+    Send,
+    SideBySide,
+    Unknown,
+)
+from autosched_workers.lab import Place
+from autosched_workers.simulation.lab import TOOLCHAIN as SIMULATED
+from autosched_workers.simulation.machine import simulated_text
+
+AWAY_SECONDS = 0.1
+"""Between two tries to reach a device that is away."""
+
+TRIES = 3
+"""Of what says nothing of a candidate, and may be done again."""
+
+
+class ClusterFault(AutoschedError):
+    """What was called on a node raised, or was lost again and again."""
+
+
+@dataclass(frozen=True)
+class ClusterLab:
+    """The devices that a bridge reaches."""
+
+    address: Address
+
+    @property
+    def alternates(self) -> bool:
+        return False
+
+    @property
+    def in_flight(self) -> int:
+        return 2
+
+    @contextmanager
+    def open(self, setup: Setup, seed: int, place: Place) -> Iterator[Machine]:
+        lines = Lines(self.address)
+        remote = _Remote(lines, setup, place)
+        generate = simulated_text if setup.toolchain.name == SIMULATED.name else generate_c
+        try:
+            calibration = parse_calibration(remote.calibration())
+            yield Machine(setup, remote, remote, calibration, generate)
+        finally:
+            lines.close()
+
+    def turn(self, device: str) -> AbstractContextManager[None]:
+        """The node locks it, run by run."""
+        return nullcontext()
+
+
+class _Remote:
+    """Builder and Runner on the device of the turn. All of it may raise Stopped, while the device is away."""
+
+    def __init__(self, lines: Lines, setup: Setup, place: Place) -> None:
+        self._lines = lines
+        self._setup = setup
+        self._place = place
+        self._lock = threading.Lock()
+        self._name = secrets.token_hex(
+            8
+        )  # process ids come again, and hosts keep arrays by their keys
+        self._keys: dict[int, tuple[object, str]] = {}
+
+    def calibration(self) -> str:
+        return str(self._repeated(Calibrate))
+
+    def build(self, kernels: Sequence[Kernel], *, together: bool = False) -> list[BuildResult]:
+        if not kernels:
+            return []
+        built = self._repeated(lambda d: Build(d, self._setup, tuple(kernels), together))
+        assert isinstance(built, list)
+        return built
+
+    def measure(
+        self, artefact: Artefact, check: Check, policy: TimingPolicy, *, run: str = ""
+    ) -> Measurement:
+        key = self._key(check)
+        found = self._once(
+            lambda d: Measure(d, self._setup, artefact, key, policy, run), arrays=check
+        )
+        if isinstance(found, Lost):
+            return Measurement(Outcome.LOST, error=found.why, source_digest=artefact.kernel.digest)
+        assert isinstance(found, Measurement)
+        return found
+
+    def side_by_side(
+        self, artefacts: Sequence[Artefact], inputs: InputSet, policy: TimingPolicy
+    ) -> list[Timing | None]:
+        key = self._key(inputs)
+        found = self._repeated(
+            lambda d: SideBySide(d, self._setup, tuple(artefacts), key, policy), arrays=inputs
+        )
+        assert isinstance(found, list)
+        return found
+
+    def _repeated(self, call: Callable[[str], Call], arrays: object = None) -> Any:
+        """Of what may be done again where it was lost."""
+        losses: list[str] = []
+        while len(losses) < TRIES:
+            answer = self._once(call, arrays)
+            if not isinstance(answer, Lost):
+                return answer
+            losses.append(answer.why)
+        raise ClusterFault(f"lost {TRIES} times: {'; '.join(losses)}")
+
+    def _once(self, call: Callable[[str], Call], arrays: object = None) -> object:
+        """Waits until the device can be used."""
+        while True:
+            self._place.checkpoint()
+            answer = self._lines.ask(call(self._place.current_device()))
+            match answer:
+                case Away():
+                    time.sleep(AWAY_SECONDS)
+                case Unknown(key):
+                    self._lines.ask(Send(key, arrays))
+                case Raised(text):
+                    raise ClusterFault(text)
+                case _:
+                    return answer
+
+    def _key(self, arrays: object) -> str:
+        """Its name; what has a name is kept, so that no other object takes its place."""
+        with self._lock:
+            fresh = (arrays, f"{self._name}-{len(self._keys)}")
+            return self._keys.setdefault(id(arrays), fresh)[1]

@@ -1,0 +1,31 @@
+"""What an error of Ray says about what was under way: nothing about the candidate, or that we have a bug.
+
+| error | of whom | so |
+|---|---|---|
+| RayTaskError | what we called raised | it is ours, and is raised |
+| RuntimeEnvSetupError, AuthenticationError, CrossLanguageError | how we set Ray up | it is ours, and is raised |
+| every other RayError: of actors, nodes, objects, memory, timeouts | the cluster | the attempt is lost |
+
+The first row of `MEANINGS` that fits counts.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ray import exceptions
+
+Meaning = Literal["lost", "bug"]
+
+MEANINGS: tuple[tuple[type[Exception], Meaning], ...] = (
+    (exceptions.RayTaskError, "bug"),
+    (exceptions.RuntimeEnvSetupError, "bug"),
+    (exceptions.AuthenticationError, "bug"),
+    (exceptions.CrossLanguageError, "bug"),
+    (exceptions.RayError, "lost"),
+)
+
+
+def meaning_of(error: Exception) -> Meaning:
+    """Errors that are not Ray's are ours."""
+    return next((meaning for kind, meaning in MEANINGS if isinstance(error, kind)), "bug")

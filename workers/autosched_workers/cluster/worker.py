@@ -1,0 +1,146 @@
+"""A host that measures for a cluster: one node of Ray, kept in it.
+
+The node is started again, with growing pauses, when it ends: with its head, after a cut link, by a kill. What it leaves
+behind is ended first. A node that nobody has spoken to for `SILENT_SECONDS`, though somebody had, is a stranger to its
+head, which was restarted, and is started anew as well.
+
+Asked to end, it lets what is under way be finished: a file tells the dispatcher, through the node's actors, and another
+says that it has let go.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from autosched.entry.host_worker import hold_worker
+from autosched.measure.janitor import fresh_tag, sweep
+from autosched_workers.cluster.node import RESOURCE, Member, node_command
+from autosched_workers.cluster.node_process import NodeProcess
+from autosched_workers.cluster.workplace import Workplace
+
+FIRST_PAUSE_SECONDS = 0.5
+MOST_PAUSE_SECONDS = 10.0
+STEADY_SECONDS = 30.0
+SILENT_SECONDS = 45.0
+SWEEP_SECONDS = 30.0
+DRAIN_SECONDS = 60.0
+LOOK_SECONDS = 0.1
+STORE_BYTES = 512 << 20
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class WorkerOptions:
+    """`workplace` without its folder; `cpus`: what Ray is told that the host has."""
+
+    member: Member
+    workplace: Workplace
+    cpus: int = 1
+    store_bytes: int = STORE_BYTES
+    drain_seconds: float = DRAIN_SECONDS
+
+
+class ClusterWorker:
+    """Runs until `stop` has been called and the node has ended."""
+
+    def __init__(self, options: WorkerOptions, say: Say) -> None:
+        self._options = options
+        self._say = say
+        folder = tempfile.mkdtemp(prefix=f"{fresh_tag()}-")
+        self._place = replace(options.workplace, folder=folder)
+        self._node: NodeProcess | None = None
+        self._started_at = 0.0
+        self._restart_at = 0.0
+        self._pause = FIRST_PAUSE_SECONDS
+        self._swept_at = 0.0
+        self._stop_asked = False
+        self._stop_by: float | None = None
+
+    def stop(self) -> None:
+        """Asks for the end; may be called from a signal handler."""
+        self._stop_asked = True
+
+    def run(self) -> None:
+        try:
+            while not self._is_done():
+                self._keep(time.monotonic())
+                time.sleep(LOOK_SECONDS)
+        finally:
+            self._end_node()
+            shutil.rmtree(self._place.folder, ignore_errors=True)
+
+    def _is_done(self) -> bool:
+        if not self._stop_asked:
+            return False
+        now = time.monotonic()
+        if self._stop_by is None:
+            self._say("finishing what is under way")
+            self._place.drain_file.touch()
+            self._stop_by = now + self._options.drain_seconds
+        is_unknown = self._node is None or not self._place.heard_file.exists()
+        return is_unknown or self._place.released_file.exists() or now >= self._stop_by
+
+    def _keep(self, now: float) -> None:
+        if now - self._swept_at >= SWEEP_SECONDS:
+            self._swept_at = now
+            sweep()
+        if self._node is None:
+            if now >= self._restart_at and not self._stop_asked:
+                self._start(now)
+        elif (status := self._node.poll()) is not None:
+            self._ended(f"the node ended with status {status}", now)
+        elif _age_seconds(self._place.heard_file) > SILENT_SECONDS:
+            self._ended(f"nobody has spoken to the node for {SILENT_SECONDS:.0f} s", now)
+
+    def _start(self, now: float) -> None:
+        for file in (self._place.heard_file, self._place.released_file):
+            file.unlink(missing_ok=True)
+        self._started_at = now
+        member = self._options.member
+        command = node_command(
+            member,
+            cpus=self._options.cpus,
+            resources={RESOURCE: 1},
+            store_bytes=self._options.store_bytes,
+        )
+        environment = {**member.environment(), **self._place.environment()}
+        self._node = NodeProcess(command, environment)
+        self._say(f"joining {member.head}")
+
+    def _ended(self, why: str, now: float) -> None:
+        self._end_node()
+        is_steady = now - self._started_at >= STEADY_SECONDS
+        self._pause = FIRST_PAUSE_SECONDS if is_steady else min(2 * self._pause, MOST_PAUSE_SECONDS)
+        self._restart_at = now + self._pause
+        self._say(f"{why}: joining again in {self._pause:.0f} s")
+
+    def _end_node(self) -> None:
+        if self._node is not None:
+            self._node.end()
+            self._node = None
+
+
+def _age_seconds(file: Path) -> float:
+    """Since it was written; 0 where it is not there."""
+    try:
+        return time.time() - file.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def run_worker(options: WorkerOptions) -> None:
+    """As this host's only worker until SIGTERM or SIGINT, and until what is under way is finished. DeviceBusy: the host
+    has one already."""
+    worker = ClusterWorker(options, lambda text: print(text, file=sys.stderr, flush=True))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: worker.stop())
+    with hold_worker():
+        worker.run()

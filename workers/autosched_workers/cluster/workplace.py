@@ -1,0 +1,57 @@
+"""What a node is told of itself by who starts it: Ray hands its actors nothing of their node but the environment."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from autosched_workers.lab import HostLab, own_lab
+from autosched_workers.simulation.lab import SimulatedLab
+
+VARIABLE = "AUTOSCHED_WORKPLACE"
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """`folder` is the node's own, where it and its actors tell each other what is to happen. `simulated_seconds`: no
+    kernels, each run takes so long; `devices` are then the names of simulated ones. `journal`: what runs is noted."""
+
+    folder: str
+    compiler: str | None = None
+    journal: str | None = None
+    simulated_seconds: float | None = None
+    devices: tuple[str, ...] = ("simulated0",)
+
+    def lab(self) -> HostLab:
+        journal = None if self.journal is None else Path(self.journal)
+        if self.simulated_seconds is None:
+            return own_lab(self.compiler, journal)
+        return SimulatedLab(self.simulated_seconds, self.devices, journal, is_locked=True)
+
+    def environment(self) -> dict[str, str]:
+        """For the node, and so for its actors."""
+        return {VARIABLE: json.dumps(asdict(self))}
+
+    @property
+    def drain_file(self) -> Path:
+        """There when the node is to go."""
+        return Path(self.folder, "drain")
+
+    @property
+    def heard_file(self) -> Path:
+        """Written whenever somebody asks the node how it stands."""
+        return Path(self.folder, "heard")
+
+    @property
+    def released_file(self) -> Path:
+        """There when nothing of ours is under way on a node that is to go."""
+        return Path(self.folder, "released")
+
+
+def workplace_of(environment: Mapping[str, str] = os.environ) -> Workplace:
+    """That of this process, which a node of ours started."""
+    fields = json.loads(environment[VARIABLE])
+    return Workplace(**{**fields, "devices": tuple(fields["devices"])})
