@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
@@ -49,13 +49,53 @@ class Settings:
 
 
 @dataclass(eq=False)
-class World:
-    url: str
+class Accounts:
+    """What a service is given to do, and what can be said of it from outside: its rows, and the journal of what ran.
+    `devices`: how many there are."""
+
     journal: Path
-    settings: Settings
     store: SqlTuningStore
-    supervisor: Supervisor
-    sizes: Iterator[int]
+    devices: int
+    client_url: str | None = None
+    sizes: Iterator[int] = field(default_factory=lambda: iter(range(1_000_000)))
+
+    def feed(self, *, jobs: int = 4, trials: int = 40) -> None:
+        """Keeps so many jobs under way."""
+        for _ in range(jobs - sum(self.store.queue_depth().values())):
+            self._submit(next(self.sizes), trials)
+
+    def _submit(self, size: int, trials: int) -> None:
+        if self.client_url is None:
+            submit(self.store, size, trials=trials)
+            return
+        graph = import_json(matmul_document(size))
+        with Client(self.client_url) as client:
+            client.submit(graph, trials=trials, policy="random")
+
+    def rows(self) -> dict[str, Row]:
+        """Every trial of submitted jobs, by id."""
+        query = "select task_id, number, attempt, outcome, reused_id from trials"
+        with self.store.engine.connect() as connection:
+            found = connection.execute(text(query)).all()
+        return {f"{t}.{n}": Row(a, o, r is not None) for t, n, a, o, r in found}
+
+    def n_closed(self) -> int:
+        """Trials that were run and closed."""
+        query = "select count(*) from trials where outcome is not null and reused_id is null"
+        with self.store.engine.connect() as connection:
+            return int(connection.execute(text(query)).scalar_one())
+
+    def runs(self) -> list[tuple[str, int]]:
+        """Trial and attempt of every run, as the devices noted them."""
+        return [(e["trial"], e["attempt"]) for e in read_lines(self.journal)]
+
+
+@dataclass(eq=False)
+class World(Accounts):
+    """`settings` and `supervisor` of its processes."""
+
+    settings: Settings = Settings()
+    supervisor: Supervisor = field(kw_only=True)
 
     def process(self, name: str) -> psutil.Process:
         """The process of this name, once it is up."""
@@ -76,36 +116,6 @@ class World:
             return [p for p in self.process(name).children(recursive=True) if kind_of(p) == kind]
         except psutil.Error:
             return []
-
-    def feed(self, *, jobs: int = 4, trials: int = 40) -> None:
-        """Keeps so many jobs under way."""
-        for _ in range(jobs - sum(self.store.queue_depth().values())):
-            self._submit(next(self.sizes), trials)
-
-    def _submit(self, size: int, trials: int) -> None:
-        if self.settings.port is None:
-            submit(self.store, size, trials=trials)
-            return
-        graph = import_json(matmul_document(size))
-        with Client(f"http://127.0.0.1:{self.settings.port}") as client:
-            client.submit(graph, trials=trials, policy="random")
-
-    def rows(self) -> dict[str, Row]:
-        """Every trial of submitted jobs, by id."""
-        query = "select task_id, number, attempt, outcome, reused_id from trials"
-        with self.store.engine.connect() as connection:
-            found = connection.execute(text(query)).all()
-        return {f"{t}.{n}": Row(a, o, r is not None) for t, n, a, o, r in found}
-
-    def n_closed(self) -> int:
-        """Trials that were run and closed."""
-        query = "select count(*) from trials where outcome is not null and reused_id is null"
-        with self.store.engine.connect() as connection:
-            return int(connection.execute(text(query)).scalar_one())
-
-    def runs(self) -> list[tuple[str, int]]:
-        """Trial and attempt of every run, as the devices noted them."""
-        return [(e["trial"], e["attempt"]) for e in read_lines(self.journal)]
 
 
 def kind_of(process: psutil.Process) -> str:
@@ -144,7 +154,15 @@ def world(url: str, folder: Path, settings: Settings = Settings()) -> Iterator[W
     thread = threading.Thread(target=supervisor.run)
     thread.start()
     try:
-        yield World(url, journal, settings, store, supervisor, iter(range(1_000_000)))
+        client_url = None if settings.port is None else f"http://127.0.0.1:{settings.port}"
+        yield World(
+            journal,
+            store,
+            settings.dispatchers,
+            client_url,
+            settings=settings,
+            supervisor=supervisor,
+        )
     finally:
         supervisor.stop()
         thread.join()

@@ -1,0 +1,98 @@
+"""Whatever is killed on whichever host, nothing that was measured is lost, and the work goes on.
+
+pytest -m campaign tests/cluster/test_failover.py -k every      # each kind once, 4 minutes
+pytest -s -m campaign tests/cluster/test_failover.py -k fifty   # the long form
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from autosched.testing.waiting import until
+from tests.cluster.failures import ALL_DEVICES, FAILURES
+from tests.cluster.hosts import Host, Network
+from tests.cluster.world import ClusterWorld, cluster_world
+from tests.service.accounting import check_accounts, closed
+
+COMMIT_SECONDS = 120.0
+STRAY_SECONDS = 60.0
+
+
+def goes_on(world: ClusterWorld) -> None:
+    """A new trial commits."""
+    before = world.n_closed()
+
+    def committed() -> bool:
+        world.feed()
+        return world.n_closed() > before
+
+    until(committed, seconds=COMMIT_SECONDS)
+
+
+def break_once(world: ClusterWorld, name: str, rng: random.Random, cut_seconds: float) -> None:
+    """One round: something breaks at a random moment, the work goes on, the strays are gone."""
+    goes_on(world)
+    before = world.n_closed()
+    n = rng.randrange(1, 12)
+    until(lambda: world.feed() or world.n_closed() >= before + n, seconds=COMMIT_SECONDS)
+    FAILURES[name](world, rng, cut_seconds)
+    goes_on(world)
+    until(lambda: not strays(world), seconds=STRAY_SECONDS)
+    world.wait_for_workers()
+
+
+def strays(world: ClusterWorld) -> list[str]:
+    """Processes on hosts that nobody keeps: above them stands no program of ours."""
+    kept = {p.running.process.pid for p in world.keeper.programs.values() if p.running}
+    found = []
+    for host in [h for h in world.hosts if h.is_up]:
+        inits = {host.namespaces.init.pid}
+        for process in host.processes():
+            found += _stray(host, process.pid, kept, inits)
+    return found
+
+
+def _stray(host: Host, pid: int, kept: set[int], inits: set[int]) -> list[str]:
+    import psutil
+
+    try:
+        process = psutil.Process(pid)
+        above = {pid, *(p.pid for p in process.parents())}
+        line = " ".join(process.cmdline())[:80]
+    except psutil.Error:
+        return []
+    return [] if above & kept else [f"{host.name}: {pid} {line}"]
+
+
+def check(world: ClusterWorld, names: list[str], before: dict[str, object]) -> None:
+    reached = sum(world.devices if name in ALL_DEVICES else 1 for name in names)
+    check_accounts(world, before, kills=reached)  # type: ignore[arg-type]
+
+
+@pytest.mark.campaign
+def test_every_failure_once(network: Network) -> None:
+    rng = random.Random(1)
+    with cluster_world(network) as world:
+        names: list[str] = []
+        for name in FAILURES:
+            before = closed(world.rows())
+            names.append(name)
+            break_once(world, name, rng, cut_seconds=15.0)
+            check(world, names, before)
+
+
+@pytest.mark.campaign
+def test_fifty_failures(network: Network) -> None:
+    rng = random.Random(2)
+    wanted = [*FAILURES, *(["link cut"] * 2)]
+    wanted += rng.choices([n for n in FAILURES if n != "link cut"], k=50 - len(wanted))
+    rng.shuffle(wanted)
+    with cluster_world(network) as world:
+        for i, name in enumerate(wanted, 1):
+            before = closed(world.rows())
+            break_once(world, name, rng, cut_seconds=60.0)
+            check(world, wanted[:i], before)
+            runs, rows = len(world.runs()), world.n_closed()
+            print(f"{i:2d} {name}: {runs} runs, {rows} rows", flush=True)

@@ -1,0 +1,64 @@
+"""A service on several hosts: work goes to all of them, only the API is reached from outside, a worker leaves politely."""
+
+from __future__ import annotations
+
+from autosched.jobs.record import Page, Submitted
+from autosched.measure.journal import read_lines
+from autosched.testing.waiting import until
+from tests.cluster.hosts import OUTSIDE, Network
+from tests.cluster.ports import answering, listeners
+from tests.cluster.world import API_PORT, ClusterWorld, cluster_world
+from tests.service.submissions import submit
+
+
+def has_ended(world: ClusterWorld, job: Submitted) -> bool:
+    found = world.store.submitted(job.id)
+    assert found is not None
+    return found.is_terminal
+
+
+def check_rows_name_their_devices(world: ClusterWorld, job: Submitted) -> None:
+    """Target and toolchain are the job's, and what ran says where, as the journal does."""
+    ran_on = {e["trial"]: e["device"] for e in read_lines(world.journal)}
+    rows = world.store.list_trials(job.id, Page(limit=500))
+    assert rows
+    for row in rows:
+        assert row.measurement is not None
+        if not row.reused_from:
+            assert row.measurement.device == ran_on[row.id]
+
+
+def check_ports(world: ClusterWorld) -> None:
+    """Everything that listens anywhere is tried from the outer switch; the API alone answers."""
+    outsider = world.network.outsider
+    for host in world.network.hosts.values():
+        if host is outsider:
+            continue
+        ports = {found.port for found in listeners(host)}
+        reached = host.address_on(OUTSIDE) if OUTSIDE in host.switches else host.address
+        wanted = {API_PORT} if host is world.coordinator else set()
+        assert answering(outsider, reached, sorted(ports | {API_PORT})) == wanted
+
+
+def check_drain(world: ClusterWorld) -> None:
+    """One worker leaves under load, comes again, and not one run came to nothing."""
+    leaving, job = world.workers[0], submit(world.store, 7, trials=100)
+    until(lambda: any(e["trial"].startswith(job.id) for e in read_lines(world.journal)), seconds=60)
+    leaving.run("python", "-m", "autosched", "worker", "--drain", seconds=90)
+    until(lambda: has_ended(world, job), seconds=120)
+    world.wait_for_workers()
+    assert {e["attempt"] for e in read_lines(world.journal)} == {1}
+    ran = [t for t, row in world.rows().items() if not row.is_reused]
+    assert sorted(e["trial"] for e in read_lines(world.journal)) == sorted(ran)
+
+
+def test_a_service_on_several_hosts(network: Network) -> None:
+    with cluster_world(network) as world:
+        jobs = [submit(world.store, size, trials=40) for size in range(2)]
+        until(lambda: all(has_ended(world, job) for job in jobs), seconds=120)
+        for job in jobs:
+            check_rows_name_their_devices(world, job)
+        used = {e["device"] for e in read_lines(world.journal)}
+        assert used == {f"{w.name}/simulated0" for w in world.workers}
+        check_ports(world)
+        check_drain(world)

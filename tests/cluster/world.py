@@ -1,0 +1,124 @@
+"""A service on several hosts: database, head, coordinator and workers, each program as docker-compose.yml runs it."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import psutil
+
+from autosched.db.store import connect
+from autosched.testing.waiting import until
+from tests.cluster.compose import command_of, names_of
+from tests.cluster.database import Database, database_on
+from tests.cluster.hosts import Host, Network
+from tests.cluster.keeping import Keeper, Program
+from tests.service.world import Accounts
+
+API_PORT = 8700
+
+
+@dataclass(frozen=True)
+class ClusterSettings:
+    """`seconds`: a simulated run; None: real kernels. `cores`: of each worker host."""
+
+    workers: int = 2
+    seconds: float | None = 0.2
+    lease_seconds: float = 15.0
+    cores: Sequence[tuple[int, ...] | None] = (None, None)
+
+
+@dataclass(eq=False)
+class ClusterWorld(Accounts):
+    network: Network = field(kw_only=True)
+    database: Database = field(kw_only=True)
+    keeper: Keeper = field(kw_only=True)
+    coordinator: Host = field(kw_only=True)
+    head: Host = field(kw_only=True)
+    workers: list[Host] = field(kw_only=True)
+
+    @property
+    def hosts(self) -> list[Host]:
+        return [self.coordinator, self.head, *self.workers]
+
+    def processes(self, host: Host, *words: str) -> list[psutil.Process]:
+        """Those whose command line has a word; of actors, it is their title."""
+        return [p for p in host.processes() if any(w in _line(p) for w in words)]
+
+    def alive_workers(self) -> set[str]:
+        return {w.host for w in self.store.workers(alive_only=True) if w.state == "active"}
+
+    def wait_for_workers(self, seconds: float = 60.0) -> None:
+        wanted = {host.name for host in self.workers}
+        until(lambda: wanted <= self.alive_workers(), seconds=seconds)
+
+
+def _line(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline()) or process.name()
+    except psutil.Error:
+        return ""
+
+
+@contextmanager
+def cluster_world(
+    network: Network, settings: ClusterSettings = ClusterSettings()
+) -> Iterator[ClusterWorld]:
+    """The service running, its workers there."""
+    coordinator = network.host("coordinator", publish=(API_PORT,))
+    head = network.host("head")
+    workers = [network.host(f"worker{i}", cores=settings.cores[i]) for i in range(settings.workers)]
+    with database_on(network.host("database")) as database:
+        store, keeper = connect(database.near), Keeper()
+        world = ClusterWorld(
+            network.shared / "journal",
+            store,
+            settings.workers,
+            network=network,
+            database=database,
+            keeper=keeper,
+            coordinator=coordinator,
+            head=head,
+            workers=workers,
+        )
+        try:
+            for program in _programs(world, settings):
+                keeper.keep(program)
+            world.wait_for_workers()
+            yield world
+        except BaseException:
+            print(keeper.logs(), file=sys.stderr)
+            raise
+        finally:
+            keeper.stop()
+            store.close_connections()
+
+
+def _programs(world: ClusterWorld, settings: ClusterSettings) -> Iterator[Program]:
+    """Those of the compose file, each on its host; what is added are the options of a test."""
+    environment = {
+        "RAY_AUTH_TOKEN": secrets.token_hex(32),
+        "AUTOSCHED_DB": world.database.far,
+    }
+    lease = ("--lease-seconds", str(settings.lease_seconds))
+    simulated = () if settings.seconds is None else ("--simulate", str(settings.seconds))
+    more = {
+        "head": ("--node-ip", world.head.address),  # which only a resolver would know
+        "dispatcher": lease,
+        "worker": ("--journal", str(world.journal), *simulated),
+    }
+    places = {
+        "head": [world.head],
+        "api": [world.coordinator],
+        "dispatcher": [world.coordinator],
+        "worker": world.workers,
+    }
+    for service, hosts in places.items():
+        names = names_of(service)
+        command = (*command_of(service, {"head": world.head.address}), *more.get(service, ()))
+        for host in hosts:
+            name = host.name if service == "worker" else service
+            yield Program(name, host, command, {n: environment[n] for n in names})
