@@ -21,7 +21,7 @@ answer(ray.get(actor.who.remote()))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_driver_calls_an_actor_on_another_host(network: Network) -> None:
     head, driver, worker = (network.host(name) for name in ("head", "driver", "worker"))
     ray = RayCluster(head)
