@@ -9,13 +9,12 @@ import socket
 
 from autosched.db.store import SqlTuningStore, connect
 from autosched.entry.service_log import Log, open_log
-from autosched.jobs.workers import Worker
 from autosched.measure.janitor import sweep
 from autosched_workers.cluster.fleet import ClusterFleet
 from autosched_workers.cluster.node import Member
 from autosched_workers.driver import Dispatcher, Post
 from autosched_workers.fleet import Fleet, OwnHost
-from autosched_workers.lab import HostLab, Offer
+from autosched_workers.lab import HostLab
 from autosched_workers.state import Options
 from autosched_workers.versions import versions
 
@@ -42,7 +41,7 @@ def _fleet(lab: HostLab | Member, holder: str, store: SqlTuningStore, log: Log) 
     if isinstance(lab, Member):
         return ClusterFleet(lab, log)
     offer = lab.offer()
-    worker = worker_of(offer, holder)
+    worker = offer.worker(holder, socket.gethostname(), versions())
     store.register(worker)  # so that jobs for it are accepted from now on
     return OwnHost(lab, worker, offer.setups())
 
@@ -50,19 +49,3 @@ def _fleet(lab: HostLab | Member, holder: str, store: SqlTuningStore, log: Log) 
 def fresh_holder() -> str:
     """The name of this process, which is never used again."""
     return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"[-80:]
-
-
-def worker_of(offer: Offer, worker_id: str) -> Worker:
-    """This process among the workers."""
-    target, toolchain = offer.fields()
-    return Worker(
-        id=worker_id,
-        host=socket.gethostname(),
-        target_key=offer.target.key,
-        target=target,
-        max_threads=offer.target.threads,
-        toolchain_key=offer.toolchain.key,
-        toolchain=toolchain,
-        devices=offer.devices,
-        versions=versions(),
-    )

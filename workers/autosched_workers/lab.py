@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from autosched.entry.machine import DEVICE, Machine, Setup, host_device, open_shared_machine, set_up
 from autosched.jobs.record import SetupKey
+from autosched.jobs.workers import Worker
 from autosched.measure.build import LocalBuilder
 from autosched.measure.device_lock import device_lock
 from autosched.measure.protocol import Builder
@@ -36,6 +37,21 @@ class Offer:
     def fields(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Of target and toolchain, as the database keeps them."""
         return asdict(self.target), asdict(self.toolchain)
+
+    def worker(self, worker_id: str, host: str, versions: Mapping[str, str]) -> Worker:
+        """Who offers this, for the list of workers."""
+        target, toolchain = self.fields()
+        return Worker(
+            id=worker_id,
+            host=host,
+            target_key=self.target.key,
+            target=target,
+            max_threads=self.target.threads,
+            toolchain_key=self.toolchain.key,
+            toolchain=toolchain,
+            devices=self.devices,
+            versions=versions,
+        )
 
     def setups(self) -> frozenset[SetupKey]:
         """The jobs that it serves: with any number of threads up to its most."""

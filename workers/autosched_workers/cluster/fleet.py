@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO, Any
 
 from autosched.entry.service_log import Log
@@ -26,13 +26,11 @@ from autosched.target.toolchain import toolchain_of_fields
 from autosched_workers.cluster.calls import fresh_address
 from autosched_workers.cluster.lab import ClusterLab
 from autosched_workers.cluster.node import Member
+from autosched_workers.cluster.pauses import Pauses
 from autosched_workers.fleet import Draining, Joined, Left, News
 from autosched_workers.lab import Lab, Offer
 
 MEET_AGAIN_SECONDS = 60.0
-FIRST_PAUSE_SECONDS = 0.5
-MOST_PAUSE_SECONDS = 10.0
-STEADY_SECONDS = 30.0
 
 
 @dataclass(eq=False)
@@ -53,7 +51,7 @@ class ClusterFleet:
         self.lab: Lab = ClusterLab(self._address)
         self._bridge: _Running | None = None
         self._restart_at = 0.0
-        self._pause = FIRST_PAUSE_SECONDS
+        self._pauses = Pauses()
         self._known: dict[str, str] = {}
         self._not_met: dict[str, float] = {}
         """Workers by name -> host; and of those that the present bridge has not met, when they count as gone."""
@@ -75,8 +73,7 @@ class ClusterFleet:
 
     def release(self, worker_id: str) -> None:
         if self._bridge is not None:
-            with contextlib.suppress(OSError):
-                _tell(self._bridge, {"say": "release", "worker": worker_id})
+            _tell(self._bridge, {"say": "release", "worker": worker_id})
 
     def close(self) -> None:
         if self._bridge is not None:
@@ -104,9 +101,7 @@ class ClusterFleet:
 
     def _ended(self, bridge: _Running, now: float) -> None:
         self._log.warning("bridge_ended", status=bridge.process.returncode)
-        is_steady = now - bridge.started_at >= STEADY_SECONDS
-        self._pause = FIRST_PAUSE_SECONDS if is_steady else min(2 * self._pause, MOST_PAUSE_SECONDS)
-        self._restart_at = now + self._pause
+        self._restart_at = now + self._pauses.after(now - bridge.started_at)
         self._bridge = None
         self._not_met = dict.fromkeys(self._known, now + MEET_AGAIN_SECONDS)
 
@@ -122,6 +117,8 @@ class ClusterFleet:
         match message["say"]:
             case "joined":
                 return self._joined(message)
+            case "refused":
+                self._log.warning("host_refused", worker=worker_id, why=message["why"])
             case "draining":
                 return [Draining(worker_id)]
             case "left" if worker_id in self._known:
@@ -151,21 +148,10 @@ def described(message: Mapping[str, Any]) -> tuple[Worker, frozenset[SetupKey]]:
     target = target_of_fields(message["target"], f"host {message['host']}")
     toolchain = toolchain_of_fields(message["toolchain"])
     offer = Offer(target, toolchain, tuple(message["devices"]))
-    fields, toolchain_fields = offer.fields()
-    worker = Worker(
-        id=message["worker"],
-        host=message["host"],
-        target_key=target.key,
-        target=fields,
-        max_threads=target.threads,
-        toolchain_key=toolchain.key,
-        toolchain=toolchain_fields,
-        devices=offer.devices,
-        versions=message["versions"],
-        state="quarantined" if message["problem"] else "active",
-        note=message["problem"],
-    )
-    return worker, frozenset() if message["problem"] else offer.setups()
+    worker = offer.worker(message["worker"], message["host"], message["versions"])
+    if message["problem"]:
+        return replace(worker, state="quarantined", note=message["problem"]), frozenset()
+    return worker, offer.setups()
 
 
 def _out(bridge: _Running) -> IO[bytes]:
@@ -174,6 +160,8 @@ def _out(bridge: _Running) -> IO[bytes]:
 
 
 def _tell(bridge: _Running, message: Mapping[str, Any]) -> None:
+    """One that has ended hears nothing; its end is seen by itself."""
     assert bridge.process.stdin is not None
-    bridge.process.stdin.write(json.dumps(message).encode() + b"\n")
-    bridge.process.stdin.flush()
+    with contextlib.suppress(OSError):
+        bridge.process.stdin.write(json.dumps(message).encode() + b"\n")
+        bridge.process.stdin.flush()

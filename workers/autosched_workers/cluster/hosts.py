@@ -119,7 +119,10 @@ class Hosts:
                 self._forget(node_id)  # and meet it again, should it be there
                 return
             problem = str(error).strip().splitlines()[-1]
-        self._say({"say": "joined", "worker": node.worker, "problem": problem, **node.says})
+        if node.says:
+            self._say({"say": "joined", "worker": node.worker, "problem": problem, **node.says})
+        else:
+            self._say({"say": "refused", "worker": node.worker, "why": problem})
 
     def _open(self, node_id: str, node: Node) -> None:
         forge = _actor(Forge, node_id).remote()

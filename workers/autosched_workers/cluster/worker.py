@@ -23,11 +23,9 @@ from autosched.entry.host_worker import hold_worker
 from autosched.measure.janitor import fresh_tag, sweep
 from autosched_workers.cluster.node import RESOURCE, Member, node_command
 from autosched_workers.cluster.node_process import NodeProcess
+from autosched_workers.cluster.pauses import Pauses
 from autosched_workers.cluster.workplace import Workplace
 
-FIRST_PAUSE_SECONDS = 0.5
-MOST_PAUSE_SECONDS = 10.0
-STEADY_SECONDS = 30.0
 SILENT_SECONDS = 45.0
 SWEEP_SECONDS = 30.0
 DRAIN_SECONDS = 60.0
@@ -59,7 +57,7 @@ class ClusterWorker:
         self._node: NodeProcess | None = None
         self._started_at = 0.0
         self._restart_at = 0.0
-        self._pause = FIRST_PAUSE_SECONDS
+        self._pauses = Pauses()
         self._swept_at = 0.0
         self._stop_asked = False
         self._stop_by: float | None = None
@@ -117,10 +115,9 @@ class ClusterWorker:
 
     def _ended(self, why: str, now: float) -> None:
         self._end_node()
-        is_steady = now - self._started_at >= STEADY_SECONDS
-        self._pause = FIRST_PAUSE_SECONDS if is_steady else min(2 * self._pause, MOST_PAUSE_SECONDS)
-        self._restart_at = now + self._pause
-        self._say(f"{why}: joining again in {self._pause:.0f} s")
+        pause = self._pauses.after(now - self._started_at)
+        self._restart_at = now + pause
+        self._say(f"{why}: joining again in {pause:.0f} s")
 
     def _end_node(self) -> None:
         if self._node is not None:

@@ -1,0 +1,51 @@
+"""Parts of the cluster that need none: what errors mean, how long to pause, what a host says of itself."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from autosched_workers.cluster.fleet import described
+from autosched_workers.cluster.losses import Meaning, meaning_of
+from autosched_workers.cluster.pauses import Pauses
+from autosched_workers.simulation.lab import SimulatedLab
+from ray import exceptions
+
+
+@pytest.mark.parametrize(
+    ("error", "meaning"),
+    [
+        (exceptions.ActorUnavailableError("gone", None), "lost"),
+        (exceptions.WorkerCrashedError(), "lost"),
+        (exceptions.GetTimeoutError(), "lost"),
+        (exceptions.RuntimeEnvSetupError("none"), "bug"),
+        (ValueError("ours"), "bug"),
+    ],
+)
+def test_an_error_is_a_lost_attempt_or_ours(error: Exception, meaning: Meaning) -> None:
+    assert meaning_of(error) == meaning
+
+
+def test_pauses_grow_and_begin_anew_after_a_long_life() -> None:
+    pauses = Pauses()
+    assert [pauses.after(1.0) for _ in range(6)] == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
+    assert [pauses.after(60.0), pauses.after(1.0)] == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("problem", ["", "space: need 2, have 1"])
+def test_a_host_of_other_versions_is_listed_and_serves_nothing(problem: str) -> None:
+    offer = SimulatedLab(0.1).offer()
+    target, toolchain = offer.fields()
+    message = {
+        "worker": "h-1",
+        "host": "h",
+        "target": target,
+        "toolchain": toolchain,
+        "devices": ["h/d"],
+        "versions": {"space": "1"},
+        "problem": problem,
+    }
+    worker, setups = described(json.loads(json.dumps(message)))
+    assert (worker.id, worker.host, worker.target_key) == ("h-1", "h", offer.target.key)
+    assert (worker.state, worker.note) == ("quarantined" if problem else "active", problem)
+    assert setups == (frozenset() if problem else offer.setups())
