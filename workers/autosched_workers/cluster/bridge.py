@@ -16,6 +16,7 @@ from typing import Any
 import ray
 
 from autosched.measure.protocol import BuildResult
+from autosched_workers.cluster.actors import Arrays
 from autosched_workers.cluster.calls import (
     Address,
     Away,
@@ -94,24 +95,25 @@ class Bridge:
         return [result for part in built for result in part]
 
     def _measure(self, call: Measure) -> object:
-        bench, check = self._hosts.bench(call.device), self._kept(call.check)
-        if bench is None:
-            return _away(call.device)
-        if check is None:
-            return Unknown(call.check)
-        arrays = {call.check: check}
-        return ray.get(
-            bench.measure.remote(call.setup, call.artefact, arrays, call.policy, call.run)
-        )
+        def measured(bench: Any, arrays: Arrays) -> object:
+            return bench.measure.remote(call.setup, call.artefact, arrays, call.policy, call.run)
+
+        return self._on_bench(call.device, call.check, measured)
 
     def _side_by_side(self, call: SideBySide) -> object:
-        bench, inputs = self._hosts.bench(call.device), self._kept(call.inputs)
+        def timed(bench: Any, arrays: Arrays) -> object:
+            return bench.side_by_side.remote(call.setup, call.artefacts, arrays, call.policy)
+
+        return self._on_bench(call.device, call.inputs, timed)
+
+    def _on_bench(self, device: str, key: str, use: Callable[[Any, Arrays], Any]) -> object:
+        """What a device makes of the arrays kept under a key."""
+        bench, kept = self._hosts.bench(device), self._kept(key)
         if bench is None:
-            return _away(call.device)
-        if inputs is None:
-            return Unknown(call.inputs)
-        arrays = {call.inputs: inputs}
-        return ray.get(bench.side_by_side.remote(call.setup, call.artefacts, arrays, call.policy))
+            return _away(device)
+        if kept is None:
+            return Unknown(key)
+        return ray.get(use(bench, {key: kept}))
 
 
 def _away(what: str) -> Away:
