@@ -50,9 +50,8 @@ class JobProcesses:
 
     def start(self, assignment: Assignment) -> None:
         """A process that cannot be started is one that ended."""
-        for _ in range(
-            2
-        ):  # the server may have been killed; another takes its place at the second request
+        # The server may have been killed; another takes its place at the second request.
+        for _ in range(2):
             with contextlib.suppress(OSError, EOFError):
                 self._running[assignment.job_id] = self._started(assignment)
                 return

@@ -63,8 +63,8 @@ class Held:
 
 @dataclass(frozen=True)
 class State:
-    """`devices`: those leased to us, with the jobs that they serve. `held`: by job id. `use`: device seconds by owner. `renewed_at`: when the last
-    heartbeat that was answered had been sent. `deaths`: by job id."""
+    """`devices`: those leased to us, with the jobs that they serve. `held`: by job id. `use`: device seconds by owner.
+    `renewed_at`: when the last heartbeat that was answered had been sent. `deaths`: by job id."""
 
     options: Options
     now: float = 0.0

@@ -42,7 +42,7 @@ def run_bridge(member: Member) -> int:
     alone = threading.Event()
     for body in (lambda: Bridge(hosts).serve(address), lambda: _listen(hosts, alone)):
         threading.Thread(target=body, daemon=True).start()
-    watch = threading.Timer(SILENT_SECONDS, os._exit, [1])
+    watch = _watched(None)
     try:
         while node.poll() is None and hosts.look(member.node_ip) and not alone.wait(LOOK_SECONDS):
             watch = _watched(watch)
@@ -51,9 +51,10 @@ def run_bridge(member: Member) -> int:
     return 0 if alone.is_set() else 1
 
 
-def _watched(watch: threading.Timer) -> threading.Timer:
+def _watched(last: threading.Timer | None) -> threading.Timer:
     """Puts off the end of a process that can ask nobody any more."""
-    watch.cancel()
+    if last is not None:
+        last.cancel()
     watch = threading.Timer(SILENT_SECONDS, os._exit, [1])
     watch.daemon = True
     watch.start()
