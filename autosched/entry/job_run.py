@@ -64,6 +64,7 @@ class JobRun:
         self.policy = policy
         self.clock = PhaseClock()
         self.tasks: list[Task] = []
+        self._measuring = self._make_measuring()
         self._options = LoopOptions(
             job.spec.trials,
             seconds=seconds,
@@ -83,6 +84,11 @@ class JobRun:
             pass
         bound = self.context.machine.bound_seconds
         return job_report(self.job, self.tasks, bound, self.clock.seconds(), end=end)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether all that was run is in the store."""
+        return not self._measuring.unstored
 
     def _make_tasks(self) -> None:
         with self.clock.phase("search"):
@@ -111,15 +117,6 @@ class JobRun:
 
     def _loop(self) -> Loop:
         machine, store, clock = self.context.machine, self.context.store, self.clock
-        measuring = Measuring(
-            machine.builder,
-            machine.runner,
-            store,
-            clock,
-            machine.target.threads,
-            self.context.listen,
-            InFlight(self.context.in_flight),
-        )
         confirming = Confirming(
             machine.builder, machine.runner, store, clock, self.job.spec, SPACE_VERSION
         )
@@ -127,9 +124,21 @@ class JobRun:
             self.tasks,
             self._options,
             store,
-            measuring,
+            self._measuring,
             confirming,
             clock,
             self.context.listen,
             turns=self.context.turns,
+        )
+
+    def _make_measuring(self) -> Measuring:
+        machine = self.context.machine
+        return Measuring(
+            machine.builder,
+            machine.runner,
+            self.context.store,
+            self.clock,
+            machine.target.threads,
+            self.context.listen,
+            InFlight(self.context.in_flight),
         )

@@ -8,8 +8,8 @@ one more is on its way there. A death costs at most those, so there are never mo
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -23,14 +23,26 @@ class InFlight:
         self._most = most
         self._threads = ThreadPoolExecutor(most) if most > 1 else None
 
-    def results(self, calls: Iterable[Callable[[], Result]]) -> Iterator[Result]:
+    def results(self, calls: Iterable[Callable[[], Result]]) -> Generator[Result, None, None]:
         """The results of `calls` in order, at most so many under way or not yet taken. What is under way when a call is
-        not to be had still gives its result; then it raises."""
+        not to be had still gives its result; then it raises. Nothing is under way any more when it has ended, however
+        it ends: who does not take all results closes it."""
         if self._threads is None:
             yield from (call() for call in calls)
             return
         pending: deque[Future[Result]] = deque()
-        wanted, stopped = iter(calls), None
+        try:
+            yield from self._in_order(self._threads, iter(calls), pending)
+        finally:
+            wait([call for call in pending if not call.cancel()])
+
+    def _in_order(
+        self,
+        threads: ThreadPoolExecutor,
+        wanted: Iterator[Callable[[], Result]],
+        pending: deque[Future[Result]],
+    ) -> Iterator[Result]:
+        stopped: BaseException | None = None
         while stopped is None:
             try:
                 call = next(wanted, None)
@@ -39,7 +51,7 @@ class InFlight:
                 break
             if call is None:
                 break
-            pending.append(self._threads.submit(call))
+            pending.append(threads.submit(call))
             if len(pending) == self._most:
                 yield pending.popleft().result()
         while pending:

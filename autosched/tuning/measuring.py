@@ -7,6 +7,7 @@ that are being measured. Each trial is closed in the store as it ends: a kill lo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -24,7 +25,7 @@ from autosched.tuning.task import Task
 @dataclass(eq=False)
 class Measuring:
     """Builder, runner and store of a job; `listen` hears of every closed trial. `in_flight`: how many trials
-    are handed to the runner at once."""
+    are handed to the runner at once. `unstored`: trials that were run, and are not closed yet."""
 
     builder: Builder
     runner: Runner
@@ -33,6 +34,7 @@ class Measuring:
     threads: int
     listen: Listener
     in_flight: InFlight = field(default_factory=lambda: InFlight(1))
+    unstored: set[str] = field(default_factory=set)
 
     def run(
         self, task: Task, trials: Sequence[Trial], checkpoint: Callable[[], None] = lambda: None
@@ -40,13 +42,14 @@ class Measuring:
         """Closes every one of these open trials; `checkpoint` is called before each and may raise."""
         with self.clock.phase("build"):
             builds = self.build(task, trials)
-        measured = self.in_flight.results(self._runs(task, trials, builds, checkpoint))
-        for trial, build in zip(trials, builds, strict=True):
-            with self.clock.phase("run"):
-                measurement = next(measured)
-            self._close(task, trial, measurement)
-            if build.artefact is not None:
-                task.keep_artefact(trial, build.artefact)
+        runs = self._runs(task, trials, builds, checkpoint)
+        with closing(self.in_flight.results(runs)) as measured:
+            for trial, build in zip(trials, builds, strict=True):
+                with self.clock.phase("run"):
+                    measurement = next(measured)
+                self._close(task, trial, measurement)
+                if build.artefact is not None:
+                    task.keep_artefact(trial, build.artefact)
 
     def _runs(
         self,
@@ -81,6 +84,7 @@ class Measuring:
             run = f"{trial.id}#{attempt}"
             measured = self.runner.measure(build.artefact, task.check, policy, run=run)
             if measured.outcome is not Outcome.LOST:
+                self.unstored.add(trial.id)
                 break
             attempt = self.store.next_attempt(task.id, trial.number)
         return _with_build(measured, build, build.artefact)
@@ -91,6 +95,7 @@ class Measuring:
         else:
             stored = {t.number: t for t in self.store.trials(task.id)}
             task.record(stored[trial.number])
+        self.unstored.discard(trial.id)
         self.report(task, task.trials[trial.number])
 
     def report(self, task: Task, trial: Trial) -> None:

@@ -49,3 +49,21 @@ def test_what_is_under_way_gives_its_result_when_no_more_is_wanted(most: int) ->
     assert [next(results), next(results)] == [0, 1]
     with pytest.raises(KeyboardInterrupt):
         next(results)
+
+
+@pytest.mark.parametrize("most", [2, 3])
+def test_nothing_is_under_way_when_it_has_ended(most: int) -> None:
+    begun, ended = threading.Event(), list[int]()
+
+    def fails() -> int:
+        assert begun.wait(60)
+        return 1 // 0
+
+    def goes_on() -> int:
+        begun.set()
+        ended.append(sum(range(10**6)))
+        return 1
+
+    with pytest.raises(ZeroDivisionError):
+        list(InFlight(most).results([fails, goes_on]))
+    assert ended

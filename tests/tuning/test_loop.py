@@ -218,6 +218,8 @@ def test_a_killed_job_goes_on_exactly_as_it_would_have(at: int, *, after: bool) 
     with pytest.raises(Killed):
         first.loop.run()
     closed = {t.id: t.measurement for t in first.trials() if t.measurement is not None}
+    known = closed.keys() | first.loop.measuring.unstored
+    assert len(first.machine.measured) == len(known), "what was run and not stored is known"
     second = Rig(store)
     assert second.job.id == first.job.id
     second.loop.run()

@@ -239,6 +239,9 @@ def test_shutdown_hands_over_what_was_stopped_in_time() -> None:
     state, said = decide(state, Exited("a", "with status 0"))
     assert said == [ReleaseJob("a", 1, is_clean=True)]
     assert Finish() in decide(state, Tick(1.0))[1]
+    unstored = [Ended("a", None, is_clean=False), Exited("a", "with status 0")]
+    _, said = play([leased("h/d"), Claimed(claim("a")), StopAsked(), *unstored])
+    assert said[-1] == ReleaseJob("a", 1, is_clean=False), "a result could not be stored"
     state, _ = play([leased("h/d"), Claimed(claim("a")), StopAsked(), Tick(3.0)])
     _, said = decide(state, Exited("a", "by signal 9"))
     assert said == [ReleaseJob("a", 1, is_clean=False)], "a run may have been under way"

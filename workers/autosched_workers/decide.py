@@ -193,7 +193,8 @@ def _turn_over(state: State, job_id: str) -> Decision:
 
 
 def _ended(state: State, event: Ended) -> Decision:
-    return state.with_held(event.job_id, has_answered=True, end=event.end), []
+    answer: dict[str, Any] = {"has_answered": True, "end": event.end, "is_clean": event.is_clean}
+    return state.with_held(event.job_id, **answer), []
 
 
 def _exited(state: State, event: Exited) -> Decision:
@@ -206,7 +207,7 @@ def _exited(state: State, event: Exited) -> Decision:
         end = JobEnd("cancelled", "cancelled")
         return state, [*commands, EndJob(held.job_id, held.fence, end)]
     if held.has_answered:
-        return state, [*commands, ReleaseJob(held.job_id, held.fence, is_clean=True)]
+        return state, [*commands, ReleaseJob(held.job_id, held.fence, is_clean=held.is_clean)]
     if held.stop is not None:
         return state, [*commands, ReleaseJob(held.job_id, held.fence, is_clean=False)]
     state, last = _died(state, held, event.how)

@@ -66,24 +66,29 @@ def run_job(assignment: Assignment, lab: Lab, pipe: Connection) -> None:
         signal.signal(number, signal.SIG_IGN)  # who ends the dispatcher ends its jobs through it
     turns = GrantedTurns(pipe, assignment.rules, lab.turn)
     store = connect(assignment.db, connections=2)
+    run = _Run(assignment, lab, turns, store)
     try:
-        end = _Run(assignment, lab, turns, store).run()
+        end = run.run()
     except (Stopped, FenceLost):
         end = None
     except AutoschedError as error:
         end = JobEnd("failed", "error", str(error))
     finally:
         store.close_connections()
-    send(pipe, say="end", end=None if end is None else [end.state, end.reason, end.error])
+    how = None if end is None else [end.state, end.reason, end.error]
+    send(pipe, say="end", end=how, is_clean=run.is_clean)
 
 
 class _Run:
+    """`is_clean`: all that was run is in the store."""
+
     def __init__(
         self, assignment: Assignment, lab: Lab, turns: GrantedTurns, store: SqlTuningStore
     ) -> None:
         self.assignment = assignment
         self.lab = lab
         self.turns = turns
+        self.is_clean = True
         self.queue = cast(SqlTuningStore, Patient(store, turns.checkpoint))
         fenced = store.fenced(assignment.job_id, assignment.fence)
         self.tally = Tally(self.queue.count)
@@ -120,6 +125,7 @@ class _Run:
         try:
             report = run.run()
         finally:
+            self.is_clean = run.is_clean
             self.tally.flush()
         announcer.flush()
         announcer.spent(report.phase_seconds)

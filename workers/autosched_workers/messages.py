@@ -79,10 +79,11 @@ class DeviceReturned:
 
 @dataclass(frozen=True)
 class Ended:
-    """The process says how its job ended; None: it was stopped, and all it began is committed."""
+    """The process says how its job ended; None: it was stopped. `is_clean`: all that it ran is committed."""
 
     job_id: str
     end: JobEnd | None
+    is_clean: bool = True
 
 
 @dataclass(frozen=True)

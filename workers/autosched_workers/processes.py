@@ -124,5 +124,5 @@ def _event(job_id: str, message: dict[str, Any]) -> Event:
             return DeviceReturned(job_id)
         case "end":
             end = message["end"]
-            return Ended(job_id, None if end is None else JobEnd(*end))
+            return Ended(job_id, None if end is None else JobEnd(*end), message["is_clean"])
     raise AssertionError(f"a job's process said {message}")

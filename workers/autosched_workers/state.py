@@ -27,7 +27,7 @@ class Options:
 @dataclass(frozen=True)
 class Held:
     """A claimed job and its process. `since`, `asked_at`, `device_since`, `kill_at`: times; `asked_at` is that of an
-    unanswered request for a device. `end` is what the process said last. `progressed`: it has used a device."""
+    unanswered request for a device. `end` and `is_clean` are what the process said last. `progressed`: it has used a device."""
 
     claim: Claim
     since: float
@@ -37,6 +37,7 @@ class Held:
     stop: StopWhy | None = None
     kill_at: float | None = None
     has_answered: bool = False
+    is_clean: bool = False
     end: JobEnd | None = None
     progressed: bool = False
 
