@@ -48,12 +48,6 @@ def rounds(trials: Sequence[Trial]) -> list[tuple[Trial, ...]]:
     return [tuple(group) for _, group in groupby(ordered, key=lambda t: t.round)]
 
 
-def fastest(trials: Iterable[Trial]) -> Trial | None:
-    """The incumbent: the fastest valid trial, the first of equals."""
-    timed = [(s, t.number, t) for t in trials if (s := median_seconds(t)) is not None]
-    return min(timed)[2] if timed else None
-
-
 def best_after_rounds(closed_rounds: Sequence[Sequence[Trial]]) -> tuple[float, ...]:
     """The fastest time after each round, from the first round on that left a right kernel."""
     found: list[float] = []

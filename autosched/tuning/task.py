@@ -43,13 +43,15 @@ class Confirmed:
 
 
 KEPT_ARTEFACTS = 4
+MOST_ARTEFACTS = 16
+"""At so many, those that may not contend any more are dropped."""
 
 
 @dataclass(eq=False)
 class Task:
     """`trials` mirrors the store; `confirmed_at` is the budget spent at the last side-by-side run; `standing` is the
     winner that an earlier run of this job left; `artefacts` keeps the builds of those that may contend in the next
-    side-by-side run, by candidate key."""
+    side-by-side run, and of a few others, by candidate key. `best_seconds`: the fastest of its valid trials."""
 
     id: str
     subject: Subject
@@ -62,6 +64,7 @@ class Task:
     standing: BestRecord | None = None
     exhausted: bool = False
     artefacts: dict[str, Artefact] = field(default_factory=dict, repr=False)
+    best_seconds: float | None = None
 
     @cached_property
     def check(self) -> Check:
@@ -78,24 +81,20 @@ class Task:
         return progress.spent(self.trials.values())
 
     @property
-    def incumbent(self) -> Trial | None:
-        return progress.fastest(self.trials.values())
-
-    @property
-    def best_seconds(self) -> float | None:
-        incumbent = self.incumbent
-        return None if incumbent is None else progress.median_seconds(incumbent)
-
-    @property
     def open_trials(self) -> list[Trial]:
         return [t for _, t in sorted(self.trials.items()) if t.is_open]
 
     def record(self, trial: Trial) -> None:
         self.trials[trial.number] = trial
+        seconds = progress.median_seconds(trial)
+        if seconds is not None and (self.best_seconds is None or seconds < self.best_seconds):
+            self.best_seconds = seconds
 
     def keep_artefact(self, trial: Trial, artefact: Artefact) -> None:
         """Keeps the build of a trial as long as it may contend."""
         self.artefacts[trial.candidate.key] = artefact
+        if len(self.artefacts) <= MOST_ARTEFACTS:
+            return
         likely = progress.contenders(self.trials.values(), KEPT_ARTEFACTS)
         keys = {t.candidate.key for t in (*likely, self.trials.get(0)) if t is not None}
         self.artefacts = {k: a for k, a in self.artefacts.items() if k in keys}
