@@ -7,7 +7,7 @@ from autosched.measure.journal import read_lines
 from autosched.testing.waiting import until
 from tests.cluster.hosts import OUTSIDE, Network
 from tests.cluster.ports import answering, listeners
-from tests.cluster.world import API_PORT, ClusterWorld, cluster_world
+from tests.cluster.world import API_PORT, ClusterSettings, ClusterWorld, cluster_world
 from tests.service.submissions import submit
 
 
@@ -53,7 +53,8 @@ def check_drain(world: ClusterWorld) -> None:
 
 
 def test_a_service_on_several_hosts(network: Network) -> None:
-    with cluster_world(network) as world:
+    unhurried = ClusterSettings(lease_seconds=60.0)  # nothing is killed, and machines stall
+    with cluster_world(network, unhurried) as world:
         jobs = [submit(world.store, size, trials=40) for size in range(2)]
         until(lambda: all(has_ended(world, job) for job in jobs), seconds=120)
         for job in jobs:
