@@ -189,6 +189,15 @@ def test_a_job_goes_to_a_device_that_serves_it() -> None:
     assert decide(state, seen(elsewhere, waiting("a4", setup=THERE)))[1] == [ClaimJob("a4")]
 
 
+def test_a_job_alone_uses_all_devices_in_turn() -> None:
+    turn = (DeviceAsked("a"), DeviceReturned("a"))
+    state, said = play([*TWO_DEVICES, Claimed(claim("a")), *turn, *turn, *turn])
+    assert [c.device for c in said if isinstance(c, Grant)] == ["h/d", "h/e", "h/d"]
+    state, _ = decide(state, leased("h/f"))
+    _, said = decide(state, DeviceAsked("a"))
+    assert said == [Grant("a", "h/e")], "that has rested longest"
+
+
 def test_a_withdrawn_device_is_used_no_more() -> None:
     state, _ = play([*TWO_DEVICES, Claimed(claim("a")), DeviceAsked("a"), Claimed(claim("b"))])
     state, said = decide(state, DeviceWithdrawn("h/d"))

@@ -189,7 +189,8 @@ def _turn_over(state: State, job_id: str) -> Decision:
     seconds = max(0.0, state.now - held.device_since)
     use = {**state.use, held.owner: state.use.get(held.owner, 0.0) + seconds}
     note = NoteTurn(job_id, held.owner, held.device, seconds)
-    return replace(state.with_held(job_id, device=None), use=use), [note]
+    state = state.after_use_of(held.device).with_held(job_id, device=None)
+    return replace(state, use=use), [note]
 
 
 def _ended(state: State, event: Ended) -> Decision:
@@ -244,7 +245,8 @@ def _stop(state: State, job_ids: Sequence[str], why: StopWhy) -> Decision:
 
 
 def _grants(state: State) -> Decision:
-    """Free devices to those who ask, by fair share."""
+    """Free devices to those who ask, by fair share; the device that has rested longest first, so that a job alone is
+    measured on all of them in turn."""
     commands: list[Command] = []
     for device in [] if state.is_lapsing else state.free_devices:
         asking = sorted(

@@ -64,8 +64,8 @@ class Held:
 
 @dataclass(frozen=True)
 class State:
-    """`devices`: those leased to us, with the jobs that they serve. `held`: by job id. `use`: device seconds by owner.
-    `renewed_at`: when the last heartbeat that was answered had been sent. `deaths`: by job id."""
+    """`devices`: those leased to us, with the jobs that they serve; the one that was used last comes last. `held`: by job
+    id. `use`: device seconds by owner. `renewed_at`: when the last heartbeat that was answered had been sent. `deaths`: by job id."""
 
     options: Options
     now: float = 0.0
@@ -89,10 +89,18 @@ class State:
         others = {k: d for k, d in self.deaths.items() if k != job_id}
         return replace(self, deaths=others | ({job_id: n} if n else {}))
 
+    def after_use_of(self, device: str) -> State:
+        """The state in which all other free devices come first; the same if it is no longer ours."""
+        if device not in self.devices:
+            return self
+        others = {d: setups for d, setups in self.devices.items() if d != device}
+        return replace(self, devices={**others, device: self.devices[device]})
+
     @property
     def free_devices(self) -> list[str]:
+        """The one that has rested longest first."""
         used = {h.device for h in self.held.values()}
-        return sorted(self.devices.keys() - used)
+        return [d for d in self.devices if d not in used]
 
     def serving(self, setup: SetupKey) -> frozenset[str]:
         """The devices for such a job."""
