@@ -131,7 +131,9 @@ def _show(stored: StoredTrial) -> None:
                 time_text(timing.spread_seconds if timing else None),
                 str(timing.n_samples) if timing else "-",
                 f"{timing.contended_share:.2f}" if timing else "-",
+                row.measurement.device or "-",
                 row.measurement.error,
             )
         )
-    OUT.print(table("runs", ("run", "median", "spread", "samples", "contended", "error"), rows))
+    columns = ("run", "median", "spread", "samples", "contended", "device", "error")
+    OUT.print(table("runs", columns, rows))

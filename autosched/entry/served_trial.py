@@ -35,6 +35,7 @@ def _trial(detail: TrialDetail) -> Trial:
             _timing(detail.timing),
             detail.error,
             max_error=detail.max_error,
+            device=detail.device,
         )
     return Trial(
         detail.task,
@@ -59,6 +60,7 @@ def _run(trial_id: str, run: MeasurementDocument) -> MeasurementRow:
         source_digest=run.source_digest,
         max_error=run.max_error,
         early_stopped=run.early_stopped,
+        device=str(run.environment.get("device", "")),
     )
     return MeasurementRow(trial_id, _purpose(run.purpose), measured)
 

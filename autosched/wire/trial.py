@@ -44,8 +44,8 @@ class MeasurementDocument(BaseModel):
 
 
 class TrialDocument(BaseModel):
-    """A row of a job. Number 0 is the default schedule; an open trial has no outcome yet. `reused_from` names the trial
-    of another task that measured this very candidate."""
+    """A row of a job. Number 0 is the default schedule; an open trial has no outcome yet. `device`: where it ran, as
+    "HOST/NAME"; "" where it did not. `reused_from` names the trial of another task that measured this very candidate."""
 
     id: Key
     job: Key
@@ -61,6 +61,7 @@ class TrialDocument(BaseModel):
     reused_from: str | None = None
     outcome: OutcomeWord | None = None
     timing: TimingDocument | None = None
+    device: str = ""
     error: str = ""
     max_error: Number = None
 
@@ -117,6 +118,7 @@ def trial_document(trial: Trial) -> TrialDocument:
         reused_from=trial.reused_from or None,
         outcome=None if measured is None else measured.outcome.value,
         timing=None if measured is None else timing_document(measured.timing),
+        device="" if measured is None else measured.device,
         error="" if measured is None else measured.error,
         max_error=None if measured is None else measured.max_error,
     )

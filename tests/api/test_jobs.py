@@ -69,7 +69,9 @@ def test_a_job_goes_from_submission_to_its_end(api: Api, caller: Caller) -> None
     fenced.propose(task, 1, [trial(task, 1, round=1), trial(task, 2, round=1)])
     for number in (0, 1):
         assert api.store.close(task, number, ok())
-    crash = Measurement(Outcome.CRASHED, error="ended by SIGSEGV\nmore", log="the log")
+    crash = Measurement(
+        Outcome.CRASHED, error="ended by SIGSEGV\nmore", log="the log", device="here/cpu"
+    )
     assert api.store.close(task, 2, crash)
     api.store.end_claimed(job["id"], claim.fence, "succeeded", "trials")
     shown = caller.get(f"/v1/jobs/{job['id']}").json()
@@ -87,6 +89,7 @@ def test_a_job_goes_from_submission_to_its_end(api: Api, caller: Caller) -> None
         job["target_key"],
     )
     assert one["measurements"][0]["log"] == "the log"
+    assert one["device"] == one["measurements"][0]["environment"]["device"] == "here/cpu"
     assert "command" not in one["toolchain"]
 
 
