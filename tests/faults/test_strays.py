@@ -167,19 +167,21 @@ def test_a_killed_tuner_takes_everything_with_it(library: Path) -> None:
 
 def test_the_janitor_ends_strays_of_dead_owners_only(tmp_path: Path) -> None:
     owner = subprocess.Popen(["sleep", "0"])
-    dead = f"autosched-{owner.pid}-{1}-0123abcd"
-    owner.wait()
     alive = fresh_tag()
+    here = int(alive.split("-")[3])
+    dead, elsewhere = (f"autosched-{owner.pid}-1-{space}-0123abcd" for space in (here, here + 1))
+    owner.wait()
     for tag in (dead, alive):
         (tmp_path / f"{tag}-folder").mkdir()
     strays = {
         t: subprocess.Popen(["sleep", "1000"], env={"AUTOSCHED_TAG": t, "PATH": os.defpath})
-        for t in (dead, alive)
+        for t in (dead, alive, elsewhere)
     }
     try:
         assert sweep(tmp_path) >= 2  # a test beside this one may have left strays too
         assert strays[dead].wait(timeout=10) == -signal.SIGKILL
         assert strays[alive].poll() is None
+        assert strays[elsewhere].poll() is None, "a container's own janitor knows its processes"
         assert [p.name for p in tmp_path.iterdir()] == [f"{alive}-folder"]
     finally:
         for stray in strays.values():
