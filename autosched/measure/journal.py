@@ -1,12 +1,22 @@
 """An append-only log of finished runs, written by the process that ran them: what really happened, whatever the tuner
-lived to store. One JSON object a line, each written in one call, so that lines of two writers do not mix."""
+lived to store. One JSON object a line, each written in one call, so that lines of two writers do not mix.
+
+"device" says where a run was, "begun" and "ended" when: seconds of a clock that all processes of a host share. A run
+that was killed together with its writer has no line.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
+
+
+def now_seconds() -> float:
+    """Of the host's monotonic clock, which nobody sets."""
+    return time.monotonic()
 
 
 def append_line(path: Path, entry: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from autosched.measure.containment import Ending, Limits, contain
-from autosched.measure.journal import append_line
+from autosched.measure.journal import append_line, now_seconds
 from autosched.measure.messages import MappedSet, unpack_check, unpack_kernel
 from autosched.measure.pool import declare
 from autosched.measure.session import Session, Setting, unpack_setting
@@ -62,11 +62,13 @@ class KernelJobs:
             raise RuntimeError("the check of another task is loaded")
 
     def _run(self, body: Callable[[int], None], request: dict[str, Any], abandon: int) -> Answer:
+        begun = now_seconds()
         ending = contain(body, Limits(**request["limits"]), abandon)
         answer = _answer(ending)
         if self._journal is not None:
-            entry = {**request["label"], "at": time.time(), "kind": ending.kind}
-            append_line(self._journal, {**entry, "result": answer["result"]})
+            when = {"begun": begun, "ended": now_seconds(), "at": time.time()}
+            what = {"kind": ending.kind, "result": answer["result"]}
+            append_line(self._journal, {**request["label"], **when, **what})
         return answer, []
 
 

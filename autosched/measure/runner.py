@@ -90,7 +90,7 @@ class LocalRunner:
             "kernel": pack_kernel(artefact.kernel),
             "setting": pack_setting(setting),
             "limits": self._limits(policy.deadline_seconds),
-            "label": {"kernel": artefact.kernel.name, "digest": digest, "run": run},
+            "label": self._label(artefact.kernel.name, digest, run),
         }
         try:
             answer = self._ask(self._warden, request, [artefact], check)
@@ -151,7 +151,7 @@ class LocalRunner:
             "kernels": [pack_kernel(a.kernel) for a in artefacts],
             "setting": pack_setting(setting),
             "limits": self._limits(seconds),
-            "label": {"kernel": "side_by_side", "digest": ""},
+            "label": self._label("side_by_side"),
         }
         if self._too_big(artefacts, policy.threads):
             return None
@@ -210,6 +210,10 @@ class LocalRunner:
         first, second = self._rng.permutation(n_sets)[[0, min(1, n_sets - 1)]]
         at_start = SHIFTED if self._rng.integers(2) else AT_START
         return (int(first), AT_END), (int(second), at_start)
+
+    def _label(self, kernel: str, digest: str = "", run: str = "") -> dict[str, str]:
+        """What the journal says of a run besides when it was and what came of it."""
+        return {"kernel": kernel, "digest": digest, "run": run, "device": self._device}
 
     def _limits(self, seconds: float) -> dict[str, Any]:
         return {"wall_seconds": seconds, "memory_bytes": self._memory_bytes}

@@ -10,11 +10,12 @@ import random
 
 import pytest
 
+from autosched.measure.journal import read_lines
 from autosched.testing.waiting import until
 from tests.cluster.failures import ALL_DEVICES, FAILURES
 from tests.cluster.hosts import Host, Network
 from tests.cluster.world import ClusterWorld, cluster_world
-from tests.service.accounting import check_accounts, closed
+from tests.service.accounting import check_accounts, check_never_two_at_once, closed
 
 COMMIT_SECONDS = 120.0
 STRAY_SECONDS = 60.0
@@ -69,6 +70,7 @@ def _stray(host: Host, pid: int, kept: set[int], inits: set[int]) -> list[str]:
 def check(world: ClusterWorld, names: list[str], before: dict[str, object]) -> None:
     reached = sum(world.devices if name in ALL_DEVICES else 1 for name in names)
     check_accounts(world, before, kills=reached)  # type: ignore[arg-type]
+    check_never_two_at_once(read_lines(world.journal))
 
 
 @pytest.mark.campaign

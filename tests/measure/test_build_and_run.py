@@ -13,7 +13,7 @@ from autosched.codegen.kernel import BufferSpec, Kernel, RegionSpec
 from autosched.errors import InvalidInput
 from autosched.measure.build import LocalBuilder
 from autosched.measure.calibrate import bandwidth_kernel, peak_kernel
-from autosched.measure.journal import read_lines
+from autosched.measure.journal import now_seconds, read_lines
 from autosched.measure.protocol import Artefact, Check, InputSet, TimingPolicy
 from autosched.measure.runner import LocalRunner
 from autosched.records.outcome import Outcome
@@ -179,7 +179,8 @@ def test_finished_runs_are_in_the_journal(
     builder: LocalBuilder, library: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "runs.jsonl"
-    with LocalRunner(library, np.random.default_rng(0), journal=path) as runner:
+    rng, begun = np.random.default_rng(0), now_seconds()
+    with LocalRunner(library, rng, journal=path, device="host/cpu") as runner:
         for kernel in (doubling_kernel(), doubling_kernel("return;")):
             runner.measure(built(builder, kernel), doubling_check(), POLICY)
     lines = read_lines(path)
@@ -188,6 +189,10 @@ def test_finished_runs_are_in_the_journal(
         doubling_kernel("return;").digest,
     ]
     assert "fault" in lines[1]["result"]
+    times = [t for line in lines for t in (line["begun"], line["ended"])]
+    assert times == sorted(times), "one after the other"
+    assert begun < times[0] < times[-1] < now_seconds()
+    assert {line["device"] for line in lines} == {"host/cpu"}
 
 
 def test_a_time_no_machine_can_reach_is_not_believed(builder: LocalBuilder, library: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
 
 from tests.service.world import Accounts, Row
 
@@ -27,6 +30,17 @@ def check_accounts(
     wasted = len(runs) - len(ran)
     most = 2 * devices_a_kill * kills + world.devices
     assert wasted <= most, f"{wasted} runs came to nothing in {kills} kills"
+
+
+def check_never_two_at_once(entries: Iterable[Mapping[str, Any]]) -> None:
+    """No run on a device began before the one before had ended there. `entries`: of journals whose hosts share a clock."""
+    by_device: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for entry in entries:
+        by_device[entry["device"]].append(entry)
+    for device, runs in by_device.items():
+        assert all(r["begun"] <= r["ended"] for r in runs)
+        for first, second in pairwise(sorted(runs, key=lambda r: float(r["begun"]))):
+            assert first["ended"] <= second["begun"], f"two at once on {device}: {first}, {second}"
 
 
 def closed(rows: Mapping[str, Row]) -> dict[str, Row]:

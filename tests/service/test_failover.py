@@ -5,14 +5,14 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-import psutil
 import pytest
 
-from autosched.measure.janitor import tagged_processes
+from autosched.measure.janitor import strays
+from autosched.measure.journal import read_lines
 from autosched.testing.postgres import Cluster
 from autosched.testing.waiting import until
 from tests.api.process import free_port
-from tests.service.accounting import check_accounts, closed
+from tests.service.accounting import check_accounts, check_never_two_at_once, closed
 from tests.service.failures import FAILURES
 from tests.service.world import Settings, World, world
 
@@ -36,12 +36,7 @@ def break_once(world: World, postgres: Cluster, name: str, rng: random.Random) -
     until(lambda: world.feed() or world.n_closed() >= before + n, seconds=60)
     FAILURES[name](world, postgres, rng)
     goes_on(world)
-    until(lambda: not _strays(), seconds=60)
-
-
-def _strays() -> list[int]:
-    """Tagged processes whose owner is gone."""
-    return [pid for pid, tag in tagged_processes() if not psutil.pid_exists(int(tag.split("-")[1]))]
+    until(lambda: not list(strays()), seconds=60)
 
 
 def test_every_failure_once(postgres: Cluster, postgres_url: str, tmp_path: Path) -> None:
@@ -51,6 +46,7 @@ def test_every_failure_once(postgres: Cluster, postgres_url: str, tmp_path: Path
             before = closed(service.rows())
             break_once(service, postgres, name, rng)
             check_accounts(service, before, kills=kills)
+            check_never_two_at_once(read_lines(service.journal))
 
 
 @pytest.mark.campaign
@@ -63,5 +59,6 @@ def test_fifty_failures(postgres: Cluster, postgres_url: str, tmp_path: Path) ->
             before = closed(service.rows())
             break_once(service, postgres, name, rng)
             check_accounts(service, before, kills=kills)
+            check_never_two_at_once(read_lines(service.journal))
             runs, rows = len(service.runs()), service.n_closed()
             print(f"{kills:2d} {name}: {runs} runs, {rows} rows", flush=True)

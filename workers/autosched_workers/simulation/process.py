@@ -17,10 +17,11 @@ PR_SET_PDEATHSIG = 1
 def main() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     for line in sys.stdin:
-        request = json.loads(line)
+        request, begun = json.loads(line), time.monotonic()
         time.sleep(request["seconds"])
         if request.get("journal"):
-            note(request["journal"], {**request["entry"], "at": time.time(), "pid": os.getpid()})
+            when = {"begun": begun, "ended": time.monotonic(), "at": time.time()}
+            note(request["journal"], {**request["entry"], **when, "pid": os.getpid()})
         print("{}", flush=True)
 
 
