@@ -12,7 +12,7 @@ from autosched.measure.device_lock import device_lock, holder_of
 NAME = "worker"
 
 
-def hold_worker() -> AbstractContextManager[None]:
+def hold_worker() -> AbstractContextManager[object]:
     """For as long as this process is the host's worker. DeviceBusy: there is another."""
     return device_lock(NAME, wait_seconds=0.0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,19 +85,10 @@ def check_runs_here(setup: Setup) -> None:
 
 
 @contextmanager
-def open_machine(
-    setup: Setup,
-    *,
-    seed: int = 0,
-    journal: Path | None = None,
-    on_wait: Callable[[str], None] | None = None,
-) -> Iterator[Machine]:
-    """Builder and runner on this machine, alone on it: `on_wait` hears who else is measuring until they end."""
+def open_machine(setup: Setup, *, seed: int = 0) -> Iterator[Machine]:
+    """Builder and runner on this machine, alone on it, once others have stopped measuring."""
     check_runs_here(setup)
-    with (
-        device_lock(DEVICE, on_wait=on_wait),
-        open_shared_machine(setup, seed=seed, journal=journal) as machine,
-    ):
+    with device_lock(DEVICE), open_shared_machine(setup, seed=seed) as machine:
         yield machine
 
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from autosched.db.store import open_store
+from autosched.entry.host_turns import HostTurns
 from autosched.entry.job_run import JobContext, JobRun
-from autosched.entry.machine import Machine, open_machine, set_up
+from autosched.entry.machine import (
+    DEVICE,
+    Machine,
+    check_runs_here,
+    open_shared_machine,
+    set_up,
+)
 from autosched.entry.work import TIMES_HELD, AnySource, Work, check_task_bytes, work_of
 from autosched.errors import InvalidInput
 from autosched.graph.limits import machine_memory
@@ -17,6 +25,7 @@ from autosched.te.workload import canonical_text
 from autosched.tuning import progress
 from autosched.tuning.events import JobEnded, JobStarted, Listener, Notice, silent
 from autosched.tuning.report import Report
+from autosched.tuning.turns import Alone, Turns
 from autosched.tuning.warm_start import warm_start
 
 POLICY = "evolutionary"
@@ -61,17 +70,17 @@ def tune(
     setup = set_up(target, threads, compiler)
     work = work_of(source)
     check_task_bytes(work, machine_memory() // TIMES_HELD)
-    with (
-        open_store(db) as store,
-        open_machine(
-            setup, seed=seed, journal=journal, on_wait=lambda m: listen(Notice(m))
-        ) as machine,
-    ):
-        return TuneJob(work, TuneRequest(trials, seed, policy), machine, store, listen).run()
+    check_runs_here(setup)
+    turns = HostTurns(DEVICE, on_wait=lambda m: listen(Notice(m)))
+    with open_store(db) as store, ExitStack() as opened:
+        with turns.step():
+            machine = opened.enter_context(open_shared_machine(setup, seed=seed, journal=journal))
+        request = TuneRequest(trials, seed, policy)
+        return TuneJob(work, request, machine, store, listen=listen, turns=turns).run()
 
 
 class TuneJob:
-    """One job on an open machine and store."""
+    """One job on an open machine and store; without `turns` it is alone there."""
 
     def __init__(
         self,
@@ -79,18 +88,21 @@ class TuneJob:
         request: TuneRequest,
         machine: Machine,
         store: TuningStore,
+        *,
         listen: Listener = silent,
+        turns: Turns | None = None,
     ) -> None:
         self.work = work
         self.request = request
         self.machine = machine
         self.store = store
         self.listen = listen
+        self.turns = turns or Alone()
 
     def run(self) -> Report:
         """Runs or goes on with the job; an interrupted one stays open, for the same command to go on with."""
         job = self._open()
-        context = JobContext(self.machine, self.store, listen=self.listen)
+        context = JobContext(self.machine, self.store, self.turns, self.listen)
         run = JobRun(
             job,
             self.work.subjects,

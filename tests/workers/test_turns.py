@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from threading import Thread
@@ -11,6 +11,7 @@ from threading import Thread
 import pytest
 from autosched_workers.turns import GrantedTurns, TurnRules, receive, send
 
+from autosched.measure.device_lock import DeviceHold
 from autosched.testing.waiting import until
 from autosched.tuning.turns import Stopped
 
@@ -36,6 +37,25 @@ class Bench:
         except Stopped:
             return True
         return False
+
+
+def test_a_device_that_the_host_shares_is_let_go_between_two_trials() -> None:
+    gave_way: list[str] = []
+
+    class Hold(DeviceHold):
+        def give_way(self) -> None:
+            gave_way.append("now")
+
+    pipe, theirs = Pipe()
+    turns = GrantedTurns(theirs, LONG, lambda device: nullcontext(Hold(device, -1, -1)))
+    server = serve(pipe, [], "d0")
+    turns.checkpoint()
+    with turns.device():
+        assert not gave_way
+        turns.checkpoint()
+    turns.checkpoint()
+    assert gave_way == ["now"]
+    server.join()
 
 
 def serve(pipe: Connection, heard: list[str], *devices: str) -> Thread:

@@ -24,6 +24,7 @@ from autosched.measure.protocol import Builder
 from autosched.target.files import target_of_fields
 from autosched.target.target import Target
 from autosched.target.toolchain import Toolchain, toolchain_of_fields
+from autosched_workers.turns import Turn
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class Lab(Protocol):
         """A machine for one job, used in its turns alone."""
         ...
 
-    def turn(self, device: str) -> AbstractContextManager[None]:
+    def turn(self, device: str) -> Turn:
         """Around each turn, in the job's process."""
         ...
 
@@ -129,7 +130,7 @@ class LocalLab:
         toolchain = self._compiling_here(setup).toolchain
         return LocalBuilder(toolchain, setup.target.isa, jobs=len(os.sched_getaffinity(0)))
 
-    def turn(self, device: str) -> AbstractContextManager[None]:
+    def turn(self, device: str) -> Turn:
         return device_lock(host_name(device))
 
     def _compiling_here(self, setup: Setup) -> Setup:

@@ -22,9 +22,13 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
+from autosched.measure.device_lock import DeviceHold
 from autosched.tuning.turns import Stopped
 
 HARD_EXIT = 3
+
+Turn = AbstractContextManager[DeviceHold | None]
+"""A device in use; what is held, if it is this process that holds it."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +53,9 @@ def receive(pipe: Connection) -> dict[str, Any]:
 
 
 class GrantedTurns:
-    """Turns (see `tuning.turns`). `use` is what a turn does on its device: it locks it."""
+    """Turns (see `tuning.turns`). `use` is what a turn does on its device: it locks it where it is this host's."""
 
-    def __init__(
-        self, pipe: Connection, rules: TurnRules, use: Callable[[str], AbstractContextManager[None]]
-    ) -> None:
+    def __init__(self, pipe: Connection, rules: TurnRules, use: Callable[[str], Turn]) -> None:
         self._pipe = pipe
         self._rules = rules
         self._use = use
@@ -64,6 +66,7 @@ class GrantedTurns:
         self._spent = rules.spent_seconds
         self._since: float | None = None
         self._device = ""
+        self._hold: DeviceHold | None = None
         threading.Thread(target=self._listen, daemon=True).start()
 
     def step(self) -> AbstractContextManager[None]:
@@ -75,6 +78,10 @@ class GrantedTurns:
     def checkpoint(self) -> None:
         with self._heard:
             self._check()
+        if self._hold is not None and self._since is not None:
+            asked = time.monotonic()
+            self._hold.give_way()
+            self._since += time.monotonic() - asked  # that was another's
 
     def seconds(self) -> float:
         now = time.monotonic()
@@ -93,10 +100,11 @@ class GrantedTurns:
     def _turn(self) -> Iterator[None]:
         self._device = self._ask()
         try:
-            with self._use(self._device):
-                self._since = time.monotonic()
+            with self._use(self._device) as hold:
+                self._hold, self._since = hold, time.monotonic()
                 yield
         finally:
+            self._hold = None
             if self._since is not None:
                 self._spent += time.monotonic() - self._since
             self._since = None

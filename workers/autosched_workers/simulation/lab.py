@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from autosched_workers.simulation.machine import (
     SimulatedRunner,
     simulated_text,
 )
+from autosched_workers.turns import Turn
 
 TOOLCHAIN = Toolchain("simulated", (), "1", ())
 CALIBRATION = Calibration((ThreadCalibration(1, 1e11, (MemoryLevel("memory", 1 << 40, 1e10),)),))
@@ -64,7 +65,7 @@ class SimulatedLab:
         with contextlib.closing(SimulatedBuilder()) as builder:
             yield builder
 
-    def turn(self, device: str) -> AbstractContextManager[None]:
+    def turn(self, device: str) -> Turn:
         return device_lock(host_name(device)) if self.is_locked else nullcontext()
 
 
