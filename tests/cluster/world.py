@@ -87,7 +87,7 @@ def cluster_world(
         try:
             for program in _programs(world, settings):
                 keeper.keep(program)
-            world.wait_for_workers()
+            world.wait_for_workers(seconds=180)
             yield world
         except BaseException:
             print(keeper.logs(), file=sys.stderr)
