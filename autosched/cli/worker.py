@@ -15,7 +15,8 @@ from autosched.cli.status import DONE, FAILED
 
 def worker(
     cluster: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="The cluster's head.")
+        str | None,
+        typer.Option("--cluster", "--address", metavar="HOST:PORT", help="The cluster's head."),
     ] = None,
     node_ip: Annotated[
         str | None,
@@ -32,7 +33,7 @@ def worker(
         bool, typer.Option("--drain", help="Let this host's worker finish, and wait until it has.")
     ] = False,
     insecure: Annotated[
-        bool, typer.Option("--insecure", help="Join a cluster that asks for no token.")
+        bool, typer.Option("--insecure", help="Join a cluster that anybody can use.")
     ] = False,
 ) -> int:
     """Measure on this host for the dispatchers of a cluster, until SIGTERM or Ctrl-C; what is under way is finished

@@ -41,7 +41,9 @@ def main(arguments: list[str]) -> int:
         "--cluster", metavar="HOST:PORT", help="the head of a cluster whose workers measure"
     )
     parser.add_argument("--node-ip", help="this host's address in the cluster")
-    parser.add_argument("--insecure", action="store_true", help="join a cluster without a token")
+    parser.add_argument(
+        "--insecure", action="store_true", help="join a cluster that anybody can use"
+    )
     given = parser.parse_args(arguments)
     if given.db is None:
         parser.error("--db is needed, or AUTOSCHED_DB")
@@ -57,7 +59,8 @@ def main(arguments: list[str]) -> int:
 def _lab(given: argparse.Namespace) -> HostLab | Member:
     if given.cluster is not None:
         token = cluster_token(os.environ, is_insecure=given.insecure)
-        return Member(given.cluster, given.node_ip or own_address(given.cluster), token)
+        node_ip = given.node_ip or own_address(given.cluster)
+        return Member(given.cluster, node_ip, token, given.insecure)
     if given.simulate is None:
         return own_lab(given.compiler, given.journal)
     return SimulatedLab(given.simulate, tuple(given.devices.split(",")), given.journal)

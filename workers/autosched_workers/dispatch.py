@@ -12,6 +12,7 @@ from autosched.entry.service_log import Log, open_log
 from autosched.measure.janitor import sweep
 from autosched_workers.cluster.fleet import ClusterFleet
 from autosched_workers.cluster.node import Member
+from autosched_workers.cluster.probe import can_join
 from autosched_workers.driver import Dispatcher, Post
 from autosched_workers.fleet import Fleet, OwnHost
 from autosched_workers.lab import HostLab
@@ -21,7 +22,7 @@ from autosched_workers.versions import versions
 
 def dispatch(db: str, lab: HostLab | Member, options: Options) -> None:
     """Serves the queue of a database until SIGTERM or SIGINT, with the devices of this host, or as a member of a
-    cluster with those of its workers. InvalidInput: the database cannot be opened."""
+    cluster with those of its workers. InvalidInput: the database cannot be opened, or the cluster is open to anybody."""
     sweep()
     store = connect(db)
     holder = fresh_holder()
@@ -39,6 +40,7 @@ def dispatch(db: str, lab: HostLab | Member, options: Options) -> None:
 
 def _fleet(lab: HostLab | Member, holder: str, store: SqlTuningStore, log: Log) -> Fleet:
     if isinstance(lab, Member):
+        can_join(lab)  # a head that is not there yet is waited for
         return ClusterFleet(lab, log)
     offer = lab.offer()
     worker = offer.worker(holder, socket.gethostname(), versions())

@@ -56,7 +56,8 @@ PROGRAMS = {"head": _head, "worker": _worker, "bridge": _bridge}
 
 
 def _member(given: argparse.Namespace, token: str) -> Member:
-    return Member(given.cluster, given.node_ip or own_address(given.cluster), token)
+    node_ip = given.node_ip or own_address(given.cluster)
+    return Member(given.cluster, node_ip, token, given.insecure)
 
 
 def _address_of_name() -> str:
@@ -70,7 +71,7 @@ def _address_of_name() -> str:
 def _parser() -> argparse.ArgumentParser:
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--node-ip", help="this host's address in the cluster")
-    shared.add_argument("--insecure", action="store_true", help="a cluster without a token")
+    shared.add_argument("--insecure", action="store_true", help="a cluster that anybody can use")
     joining = argparse.ArgumentParser(add_help=False)
     joining.add_argument("--cluster", required=True, metavar="HOST:PORT", help="the head")
     parser = argparse.ArgumentParser(prog="python -m autosched_workers.cluster")

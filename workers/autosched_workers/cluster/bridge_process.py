@@ -21,6 +21,7 @@ from autosched_workers.cluster.calls import Address
 from autosched_workers.cluster.hosts import Hosts
 from autosched_workers.cluster.node import Member, node_command
 from autosched_workers.cluster.node_process import NodeProcess
+from autosched_workers.cluster.probe import can_join
 
 STORE_BYTES = 512 << 20
 LOOK_SECONDS = 0.5
@@ -29,7 +30,11 @@ SILENT_SECONDS = 20.0
 
 
 def run_bridge(member: Member) -> int:
-    """The status to end with. Ray reads its settings from the environment that the dispatcher made."""
+    """The status to end with. Ray reads its settings from the environment that the dispatcher made. InvalidInput: the
+    head lets anybody in."""
+    if not can_join(member):
+        print(f"no head answers at {member.head}", file=sys.stderr)
+        return 1
     news = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what Ray prints is no news
     told = json.loads(sys.stdin.readline())

@@ -88,7 +88,7 @@ class ClusterFleet:
             [
                 *(sys.executable, "-m", "autosched_workers.cluster", "bridge"),
                 *(f"--cluster={self._member.head}", f"--node-ip={self._member.node_ip}"),
-                *([] if self._member.token else ["--insecure"]),
+                *(["--insecure"] if self._member.is_insecure else []),
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

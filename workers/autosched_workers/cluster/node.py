@@ -29,11 +29,12 @@ DETECTION = {
 @dataclass(frozen=True)
 class Member:
     """A host in a cluster: the head's "HOST:PORT", and the address at which the others reach this one. `token`: the
-    cluster's secret; "" for one without."""
+    cluster's secret; "" for one without. `is_insecure`: it may be a cluster that anybody can use."""
 
     head: str
     node_ip: str
     token: str
+    is_insecure: bool = False
 
     def environment(self) -> dict[str, str]:
         auth = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": self.token} if self.token else {}

@@ -24,6 +24,7 @@ from autosched.measure.janitor import fresh_tag, sweep
 from autosched_workers.cluster.node import RESOURCE, Member, node_command
 from autosched_workers.cluster.node_process import NodeProcess
 from autosched_workers.cluster.pauses import Pauses
+from autosched_workers.cluster.probe import can_join
 from autosched_workers.cluster.workplace import Workplace
 
 SILENT_SECONDS = 45.0
@@ -103,6 +104,9 @@ class ClusterWorker:
             file.unlink(missing_ok=True)
         self._started_at = now
         member = self._options.member
+        if not can_join(member):
+            self._ended(f"no head answers at {member.head}", now)
+            return
         command = node_command(
             member,
             cpus=self._options.cpus,
@@ -135,7 +139,7 @@ def _age_seconds(file: Path) -> float:
 
 def run_worker(options: WorkerOptions) -> None:
     """As this host's only worker until SIGTERM or SIGINT, and until what is under way is finished. DeviceBusy: the host
-    has one already."""
+    has one already. InvalidInput: the head lets anybody in."""
     worker = ClusterWorker(options, lambda text: print(text, file=sys.stderr, flush=True))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: worker.stop())
