@@ -2,7 +2,7 @@
 
 Storing costs a commit to the disk, as long as a short kernel's whole run. Where the device is not of these cores, it
 need not wait for that: while one result is stored, the next candidate is measured, and where the device is far away
-one more is on its way there. A death costs at most those, so there are never more than `most`.
+one more is on its way there. A death costs at most those, so there are never more.
 """
 
 from __future__ import annotations
@@ -15,32 +15,36 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 
+MOST_THREADS = 64
+
+
 class InFlight:
-    """At most so many calls at once. One: each is made by who asks for its result. The threads of more stay from one
-    use to the next, for a process that one of them starts may end with it."""
+    """At most so many calls at once on each device. One in all: each is made by who asks for its result. The threads of
+    more start as they are needed and stay from one use to the next, for a process that one of them starts may end with
+    it."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._threads = ThreadPoolExecutor(most) if most > 1 else None
+        self._threads = ThreadPoolExecutor(MOST_THREADS)
 
-    def results(self, calls: Iterable[Callable[[], Result]]) -> Generator[Result, None, None]:
-        """The results of `calls` in order, at most so many under way or not yet taken. What is under way when a call is
-        not to be had still gives its result; then it raises. Nothing is under way any more when it has ended, however
-        it ends: who does not take all results closes it."""
-        if self._threads is None:
+    def results(
+        self, calls: Iterable[Callable[[], Result]], n_devices: int = 1
+    ) -> Generator[Result, None, None]:
+        """The results of `calls` in order, no more of them under way or not yet taken than the devices may have. What
+        is under way when a call is not to be had still gives its result; then it raises. Nothing is under way any more
+        when it has ended, however it ends: who does not take all results closes it."""
+        most = min(self._most * n_devices, MOST_THREADS)
+        if most == 1:
             yield from (call() for call in calls)
             return
         pending: deque[Future[Result]] = deque()
         try:
-            yield from self._in_order(self._threads, iter(calls), pending)
+            yield from self._in_order(iter(calls), pending, most)
         finally:
             wait([call for call in pending if not call.cancel()])
 
     def _in_order(
-        self,
-        threads: ThreadPoolExecutor,
-        wanted: Iterator[Callable[[], Result]],
-        pending: deque[Future[Result]],
+        self, wanted: Iterator[Callable[[], Result]], pending: deque[Future[Result]], most: int
     ) -> Iterator[Result]:
         stopped: BaseException | None = None
         while stopped is None:
@@ -51,8 +55,8 @@ class InFlight:
                 break
             if call is None:
                 break
-            pending.append(threads.submit(call))
-            if len(pending) == self._most:
+            pending.append(self._threads.submit(call))
+            if len(pending) == most:
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()

@@ -172,7 +172,7 @@ class Loop:
     def _measure(self, task: Task, trials: Sequence[Trial]) -> None:
         if trials:
             with self.turns.device():
-                self.measuring.run(task, trials, self.turns.checkpoint)
+                self.measuring.run(task, trials, self.turns)
 
     def _observe(self, task: Task, trials: Sequence[Trial]) -> None:
         with self.clock.phase("model"):

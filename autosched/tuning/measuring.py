@@ -20,12 +20,13 @@ from autosched.tuning.events import Listener, TrialFinished
 from autosched.tuning.in_flight import InFlight
 from autosched.tuning.phases import PhaseClock
 from autosched.tuning.task import Task
+from autosched.tuning.turns import Turns
 
 
 @dataclass(eq=False)
 class Measuring:
     """Builder, runner and store of a job; `listen` hears of every closed trial. `in_flight`: how many trials
-    are handed to the runner at once. `unstored`: trials that were run, and are not closed yet."""
+    are handed to the runner at once for each device. `unstored`: trials that were run, and are not closed yet."""
 
     builder: Builder
     runner: Runner
@@ -36,14 +37,12 @@ class Measuring:
     in_flight: InFlight = field(default_factory=lambda: InFlight(1))
     unstored: set[str] = field(default_factory=set)
 
-    def run(
-        self, task: Task, trials: Sequence[Trial], checkpoint: Callable[[], None] = lambda: None
-    ) -> None:
-        """Closes every one of these open trials; `checkpoint` is called before each and may raise."""
+    def run(self, task: Task, trials: Sequence[Trial], turns: Turns) -> None:
+        """Closes every one of these open trials, in a turn."""
         with self.clock.phase("build"):
             builds = self.build(task, trials)
-        runs = self._runs(task, trials, builds, checkpoint)
-        with closing(self.in_flight.results(runs)) as measured:
+        runs = self._runs(task, trials, builds, turns.checkpoint)
+        with closing(self.in_flight.results(runs, turns.n_devices())) as measured:
             for trial, build in zip(trials, builds, strict=True):
                 with self.clock.phase("run"):
                     measurement = next(measured)

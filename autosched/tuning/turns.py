@@ -30,8 +30,12 @@ class Turns(Protocol):
 
     def checkpoint(self) -> None: ...
 
+    def n_devices(self) -> int:
+        """Of this turn, or of the last one."""
+        ...
+
     def seconds(self) -> float:
-        """Time that the job had a device, earlier runs of it included."""
+        """Time that the job had devices, summed over them, earlier runs of it included."""
         ...
 
 
@@ -49,6 +53,9 @@ class Alone:
 
     def checkpoint(self) -> None:
         """Nobody asks it to stop but an interrupt."""
+
+    def n_devices(self) -> int:
+        return 1
 
     def seconds(self) -> float:
         return time.monotonic() - self._since

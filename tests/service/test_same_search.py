@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from autosched_workers.simulation.lab import SimulatedLab
@@ -29,8 +30,8 @@ def proposals(store: SqlTuningStore, job_id: str) -> list[tuple[int, int, str]]:
 class Nowhere:
     """The place of one who is not to be stopped."""
 
-    def current_device(self) -> str:
-        return "h/d"
+    def devices(self) -> Sequence[str]:
+        return ("h/d",)
 
     def checkpoint(self) -> None: ...
 

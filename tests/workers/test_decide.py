@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from autosched_workers.decide import decide
 from autosched_workers.messages import (
@@ -87,7 +88,7 @@ def test_a_job_is_claimed_started_and_ended() -> None:
     assert said == [
         ClaimJob("a"),
         StartProcess(claim("a")),
-        Grant("a", "h/d"),
+        Grant("a", ("h/d",)),
         NoteTurn("a", "ann", "h/d", 3.0),
         EndJob("a", 1, JobEnd("succeeded", "trials")),
     ]
@@ -145,15 +146,15 @@ def test_the_device_goes_to_who_has_used_it_least() -> None:
         ]
     )
     state, first = decide(state, DeviceAsked("a"))
-    assert first == [Grant("a", "h/d")], "it is free"
+    assert first == [Grant("a", ("h/d",))], "it is free"
     state, _ = decide(state, DeviceAsked("b"))
     state, _ = decide(state, Tick(1.0))
     state, then = decide(state, DeviceReturned("a"))
-    assert Grant("b", "h/d") in then
+    assert Grant("b", ("h/d",)) in then
     state, _ = decide(state, DeviceAsked("a"))
     state, _ = decide(state, Tick(2.0))
     _, last = decide(state, DeviceReturned("b"))
-    assert Grant("a", "h/d") in last
+    assert Grant("a", ("h/d",)) in last
 
 
 def test_a_job_yields_to_an_owner_who_has_had_less() -> None:
@@ -184,7 +185,7 @@ def test_a_job_goes_to_a_device_that_serves_it() -> None:
     assert said == [ClaimJob("a1"), ClaimJob("a3")], "one for each device"
     held = [Claimed(claim("a1")), Claimed(claim("a3", setup=THERE)), DeviceAsked("a3")]
     state, said = play([*two, *held], Options(slots=4))
-    assert said[-1] == Grant("a3", "k/d")
+    assert said[-1] == Grant("a3", ("k/d",))
     elsewhere = waiting("a5", setup=SetupKey("t1-z", "c1-x"))
     assert decide(state, seen(elsewhere, waiting("a4", setup=THERE)))[1] == [ClaimJob("a4")]
 
@@ -192,10 +193,35 @@ def test_a_job_goes_to_a_device_that_serves_it() -> None:
 def test_a_job_alone_uses_all_devices_in_turn() -> None:
     turn = (DeviceAsked("a"), DeviceReturned("a"))
     state, said = play([*TWO_DEVICES, Claimed(claim("a")), *turn, *turn, *turn])
-    assert [c.device for c in said if isinstance(c, Grant)] == ["h/d", "h/e", "h/d"]
+    assert [c.devices for c in said if isinstance(c, Grant)] == [("h/d",), ("h/e",), ("h/d",)]
     state, _ = decide(state, leased("h/f"))
     _, said = decide(state, DeviceAsked("a"))
-    assert said == [Grant("a", "h/e")], "that has rested longest"
+    assert said == [Grant("a", ("h/e",))], "that has rested longest"
+
+
+def test_where_turns_spread_a_job_takes_what_nobody_else_asks_for() -> None:
+    spreading = Options(slots=4, spreads=True)
+    three = [*TWO_DEVICES, leased("h/f"), Claimed(claim("a")), Claimed(claim("b"))]
+    state, said = play([*three, DeviceAsked("a")], spreading)
+    assert said[-1] == Grant("a", ("h/d", "h/e", "h/f"))
+    state, said = decide(state, DeviceAsked("b"))
+    assert said == [], "a turn is not cut short"
+    state = replace(state, now=2.0)
+    state, said = decide(state, DeviceReturned("a"))
+    assert said[:3] == [NoteTurn("a", "ann", d, 2.0) for d in ("h/d", "h/e", "h/f")]
+    assert state.use["ann"] == 6.0, "each device counts"
+    assert said[3:] == [Grant("b", ("h/d", "h/e", "h/f"))]
+
+
+def test_who_asks_at_once_shares_before_anybody_has_two() -> None:
+    elsewhere = leased("k/d", THERE)
+    asked = [Claimed(claim("a")), Claimed(claim("b")), DeviceAsked("a"), DeviceAsked("b")]
+    state, said = play([*asked, leased("h/d")], Options(slots=4, spreads=True))
+    assert said[-1] == Grant("a", ("h/d",))
+    state, _ = play(asked, Options(slots=4, spreads=True))
+    devices = {d: frozenset([HERE]) for d in ("h/d", "h/e", "h/f")}
+    state, said = decide(replace(state, devices=devices), elsewhere)
+    assert said == [Grant("a", ("h/d", "h/f")), Grant("b", ("h/e",))]
 
 
 def test_a_withdrawn_device_is_used_no_more() -> None:
@@ -203,7 +229,7 @@ def test_a_withdrawn_device_is_used_no_more() -> None:
     state, said = decide(state, DeviceWithdrawn("h/d"))
     assert said == [StopProcess("a", "withdrawn")]
     state, said = decide(state, DeviceAsked("b"))
-    assert said == [Grant("b", "h/e")]
+    assert said == [Grant("b", ("h/e",))]
     _, said = decide(state, DeviceWithdrawn("h/d"))
     assert said == []
 
@@ -289,19 +315,24 @@ SETUPS = st.frozensets(st.sampled_from([HERE, THERE]), min_size=1)
 class History(RuleBasedStateMachine):
     """A world around the state machine: processes that ask, return, end and die; leases that come and go."""
 
+    options = OPTIONS
+
     def __init__(self) -> None:
         super().__init__()
-        self.state = State(OPTIONS)
+        self.state = State(self.options)
         self.now = 0.0
         self.claims = 0
         self.processes: dict[str, Claim] = {}
-        self.on_device: dict[str, str] = {}
+        self.on_device: dict[str, set[str]] = {}
         self.asking: set[str] = set()
         self.told: dict[str, float] = {}
         self.killed: set[str] = set()
         self.closed: dict[str, int] = {}
         self.wanted: list[str] = []
         self.is_finished = False
+
+    def in_use(self) -> set[str]:
+        return set[str]().union(*self.on_device.values())
 
     def happen(self, event: Event) -> None:
         self.state, commands = decide(self.state, event)
@@ -317,16 +348,16 @@ class History(RuleBasedStateMachine):
                 self.wanted.append(job_id)
             case StartProcess(started):
                 self.processes[started.submitted.id] = started
-            case Grant(job_id, device):
-                assert device in self.state.devices, "only what is leased"
-                serves = self.state.devices[device]
-                assert self.processes[job_id].submitted.setup in serves, "only what serves it"
-                assert device not in self.on_device.values(), "one job a device"
+            case Grant(job_id, devices):
+                setup = self.processes[job_id].submitted.setup
+                assert devices, "a turn has a device"
+                assert all(setup in self.state.devices[d] for d in devices), "one that serves it"
+                assert self.in_use().isdisjoint(devices), "one job a device"
                 assert not self.state.is_lapsing
                 assert job_id in self.asking
                 assert job_id not in self.told
                 self.asking.discard(job_id)
-                self.on_device[job_id] = device
+                self.on_device[job_id] = set(devices)
             case StopProcess(job_id, _):
                 assert job_id not in self.told, "told once"
                 self.told[job_id] = self.now
@@ -335,7 +366,9 @@ class History(RuleBasedStateMachine):
                 self.killed.add(job_id)
             case NoteTurn(job_id, _, device, seconds):
                 assert seconds >= 0
-                assert self.on_device.pop(job_id) == device
+                self.on_device[job_id].remove(device)
+                if not self.on_device[job_id]:
+                    del self.on_device[job_id]
             case EndJob(job_id, _, _) | ReleaseJob(job_id, _, _):
                 assert job_id not in self.processes, "its process is gone first"
                 self.closed[job_id] = self.closed.get(job_id, 0) + 1
@@ -422,7 +455,9 @@ class History(RuleBasedStateMachine):
     @invariant()
     def it_knows_its_processes(self) -> None:
         assert set(self.state.held) == set(self.processes)
-        assert {j: h.device for j, h in self.state.held.items() if h.device} == self.on_device
+        assert {
+            j: set(h.devices) for j, h in self.state.held.items() if h.devices
+        } == self.on_device
 
     @invariant()
     def who_was_told_is_killed_in_time(self) -> None:
@@ -430,5 +465,11 @@ class History(RuleBasedStateMachine):
             assert self.now - at < OPTIONS.grace_seconds or job_id in self.killed
 
 
-History.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+class SpreadHistory(History):
+    options = replace(OPTIONS, spreads=True)
+
+
+MANY = settings(max_examples=100, stateful_step_count=40, deadline=None)
+History.TestCase.settings = SpreadHistory.TestCase.settings = MANY
 TestHistory = History.TestCase
+TestSpreadHistory = SpreadHistory.TestCase

@@ -64,7 +64,7 @@ def serve(pipe: Connection, heard: list[str], *devices: str) -> Thread:
     def body() -> None:
         for device in devices:
             heard.append(receive(pipe)["say"])
-            send(pipe, say="grant", device=device)
+            send(pipe, say="grant", devices=device.split())
             heard.append(receive(pipe)["say"])
 
     thread = Thread(target=body)
@@ -74,14 +74,15 @@ def serve(pipe: Connection, heard: list[str], *devices: str) -> Thread:
 
 def test_a_turn_is_asked_for_and_given_back() -> None:
     bench, heard = Bench(), list[str]()
-    server = serve(bench.pipe, heard, "d0", "d1")
+    server = serve(bench.pipe, heard, "d0", "d1 d2")
     with bench.turns.step(), bench.turns.device():
-        assert bench.turns.current_device() == "d0"
+        assert bench.turns.devices() == ("d0",)
     with pytest.raises(ZeroDivisionError), bench.turns.device():
         raise ZeroDivisionError
     server.join()
     assert heard == ["ask", "return"] * 2
-    assert bench.used == ["d0", "d1"]
+    assert bench.used == ["d0", "d1", "d2"]
+    assert bench.turns.n_devices() == 2
     assert bench.turns.seconds() > 7.0
 
 

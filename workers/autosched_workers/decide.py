@@ -89,7 +89,7 @@ def _device_leased(state: State, event: DeviceLeased) -> Decision:
 
 def _device_withdrawn(state: State, event: DeviceWithdrawn) -> Decision:
     devices = {d: setups for d, setups in state.devices.items() if d != event.device}
-    using = [h.job_id for h in state.held.values() if h.device == event.device]
+    using = [h.job_id for h in state.held.values() if event.device in h.devices]
     return _stop(replace(state, devices=devices), using, "withdrawn")
 
 
@@ -99,7 +99,7 @@ def _queue_seen(state: State, event: QueueSeen) -> Decision:
     if state.is_stopping or state.is_lapsing or not state.devices:
         return state, []
     stranded = [
-        h.job_id for h in state.held.values() if not h.device and not state.serving(h.setup)
+        h.job_id for h in state.held.values() if not h.devices and not state.serving(h.setup)
     ]
     state, commands = _stop(state, stranded, "withdrawn")
     chosen = _chosen(state, survey)
@@ -136,7 +136,7 @@ def _surplus(state: State, survey: Survey) -> Held | None:
     at a time."""
     if not survey.hungry or survey.waiting or any(h.stop for h in state.held.values()):
         return None
-    extra = [h for h in state.held.values() if h.device is None and state.spare(h.setup) < 0]
+    extra = [h for h in state.held.values() if not h.devices and state.spare(h.setup) < 0]
     return max(extra, key=lambda h: (h.since, h.job_id), default=None)
 
 
@@ -184,13 +184,14 @@ def _device_returned(state: State, event: DeviceReturned) -> Decision:
 
 def _turn_over(state: State, job_id: str) -> Decision:
     held = state.held[job_id]
-    if held.device is None:
+    if not held.devices:
         return state, []
-    seconds = max(0.0, state.now - held.device_since)
-    use = {**state.use, held.owner: state.use.get(held.owner, 0.0) + seconds}
-    note = NoteTurn(job_id, held.owner, held.device, seconds)
-    state = state.after_use_of(held.device).with_held(job_id, device=None)
-    return replace(state, use=use), [note]
+    seconds = max(0.0, state.now - held.devices_since)
+    spent = seconds * len(held.devices)
+    use = {**state.use, held.owner: state.use.get(held.owner, 0.0) + spent}
+    notes: list[Command] = [NoteTurn(job_id, held.owner, d, seconds) for d in held.devices]
+    state = state.after_use_of(held.devices).with_held(job_id, devices=())
+    return replace(state, use=use), notes
 
 
 def _ended(state: State, event: Ended) -> Decision:
@@ -246,21 +247,24 @@ def _stop(state: State, job_ids: Sequence[str], why: StopWhy) -> Decision:
 
 def _grants(state: State) -> Decision:
     """Free devices to those who ask, by fair share; the device that has rested longest first, so that a job alone is
-    measured on all of them in turn."""
-    commands: list[Command] = []
+    measured on all of them in turn. Where turns spread, what is left over goes to those who were given one just now."""
+    given: dict[str, tuple[str, ...]] = {}
     for device in [] if state.is_lapsing else state.free_devices:
-        asking = sorted(
-            (h for h in state.held.values() if h.asked_at is not None and h.stop is None),
-            key=lambda h: h.asked_at or 0.0,
-        )
-        asking = [h for h in asking if h.setup in state.devices[device]]
-        chosen = first(asking, state.use)
+        fitting = [h for h in _asking(state) if h.setup in state.devices[device]]
+        chosen = first([h for h in fitting if h.job_id not in given], state.use)
+        if chosen is None and state.options.spreads:
+            chosen = min(fitting, key=lambda h: len(given[h.job_id]), default=None)
         if chosen is not None:
-            state = state.with_held(
-                chosen.job_id, asked_at=None, device=device, device_since=state.now
-            )
-            commands.append(Grant(chosen.job_id, device))
-    return state, commands
+            given[chosen.job_id] = (*given.get(chosen.job_id, ()), device)
+    for job_id, devices in given.items():
+        state = state.with_held(job_id, asked_at=None, devices=devices, devices_since=state.now)
+    return state, [Grant(job_id, devices) for job_id, devices in given.items()]
+
+
+def _asking(state: State) -> list[Held]:
+    """Who waits for a device, the longest waiting first."""
+    asking = [h for h in state.held.values() if h.asked_at is not None and h.stop is None]
+    return sorted(asking, key=lambda h: h.asked_at or 0.0)
 
 
 HANDLERS: Mapping[type, Callable[[State, Any], Decision]] = {

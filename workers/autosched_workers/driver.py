@@ -11,7 +11,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -83,6 +83,7 @@ class Dispatcher:
         self._finished = False
         self._writes: deque[Callable[[], None]] = deque()
         now = time.monotonic()
+        options = replace(options, spreads=fleet.lab.spreads)
         self._state = State(options, now=now, renewed_at=now)
         self._timers = _timers(options.lease_seconds, now)
 
@@ -220,7 +221,7 @@ class Dispatcher:
 
     def _let_go(self) -> None:
         """Of workers that are to go, once no job is on a device of theirs."""
-        used = {h.device for h in self._state.held.values()}
+        used = {d for h in self._state.held.values() for d in h.devices}
         for worker_id in sorted(self._to_release):
             if used.isdisjoint(self._joined[worker_id].worker.devices):
                 self._fleet.release(worker_id)
@@ -261,7 +262,7 @@ class Dispatcher:
         )
 
     def _grant(self, command: Grant) -> None:
-        self._processes.say(command.job_id, say="grant", device=command.device)
+        self._processes.say(command.job_id, say="grant", devices=command.devices)
 
     def _reassure(self, command: Reassure) -> None:
         self._processes.say(command.job_id, say="alive", at=command.at)

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -64,8 +64,8 @@ class Offer:
 class Place(Protocol):
     """Where a job is in its turns, and whether it is to go on."""
 
-    def current_device(self) -> str:
-        """That of this turn, or of the last one: "HOST/NAME"."""
+    def devices(self) -> Sequence[str]:
+        """Those of this turn, or of the last one, each "HOST/NAME"."""
         ...
 
     def checkpoint(self) -> None:
@@ -79,6 +79,11 @@ class Lab(Protocol):
     @property
     def alternates(self) -> bool:
         """Whether searching disturbs measuring."""
+        ...
+
+    @property
+    def spreads(self) -> bool:
+        """Whether one job can use several devices at once."""
         ...
 
     @property
@@ -115,6 +120,10 @@ class LocalLab:
     @property
     def alternates(self) -> bool:
         return True
+
+    @property
+    def spreads(self) -> bool:
+        return False
 
     @property
     def in_flight(self) -> int:

@@ -129,8 +129,10 @@ class StartProcess:
 
 @dataclass(frozen=True)
 class Grant:
+    """A turn on one device or more."""
+
     job_id: str
-    device: str
+    devices: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -15,25 +15,28 @@ from autosched_workers.messages import JobEnd, StopWhy
 class Options:
     """`slots`: jobs held at once. `lease_seconds`: of jobs and devices. `quantum_seconds`: how long a job is held at
     least before it yields to an owner who has had less. `grace_seconds`: between asking a process to stop and ending
-    it. `deaths`: of a job's process, one after the other without any progress, that fail the job."""
+    it. `deaths`: of a job's process, one after the other without any progress, that fail the job. `spreads`: a turn
+    takes all devices that nobody else asks for."""
 
     slots: int = 4
     lease_seconds: float = 15.0
     quantum_seconds: float = 30.0
     grace_seconds: float = 3.0
     deaths: int = 3
+    spreads: bool = False
 
 
 @dataclass(frozen=True)
 class Held:
-    """A claimed job and its process. `since`, `asked_at`, `device_since`, `kill_at`: times; `asked_at` is that of an
-    unanswered request for a device. `end` and `is_clean` are what the process said last. `progressed`: it has used a device."""
+    """A claimed job and its process. `since`, `asked_at`, `devices_since`, `kill_at`: times; `asked_at` is that of an
+    unanswered request for devices, `devices` those of its turn. `end` and `is_clean` are what the process said last.
+    `progressed`: it has used a device."""
 
     claim: Claim
     since: float
     asked_at: float | None = None
-    device: str | None = None
-    device_since: float = 0.0
+    devices: tuple[str, ...] = ()
+    devices_since: float = 0.0
     stop: StopWhy | None = None
     kill_at: float | None = None
     has_answered: bool = False
@@ -64,8 +67,9 @@ class Held:
 
 @dataclass(frozen=True)
 class State:
-    """`devices`: those leased to us, with the jobs that they serve; the one that was used last comes last. `held`: by job
-    id. `use`: device seconds by owner. `renewed_at`: when the last heartbeat that was answered had been sent. `deaths`: by job id."""
+    """`devices`: those leased to us, with the jobs that they serve; the one that was used last comes last. `held`: by
+    job id. `use`: device seconds by owner. `renewed_at`: when the last heartbeat that was answered had been sent.
+    `deaths`: by job id."""
 
     options: Options
     now: float = 0.0
@@ -89,17 +93,16 @@ class State:
         others = {k: d for k, d in self.deaths.items() if k != job_id}
         return replace(self, deaths=others | ({job_id: n} if n else {}))
 
-    def after_use_of(self, device: str) -> State:
-        """The state in which all other free devices come first; the same if it is no longer ours."""
-        if device not in self.devices:
-            return self
-        others = {d: setups for d, setups in self.devices.items() if d != device}
-        return replace(self, devices={**others, device: self.devices[device]})
+    def after_use_of(self, devices: Sequence[str]) -> State:
+        """The state in which all other devices come first."""
+        others = {d: setups for d, setups in self.devices.items() if d not in devices}
+        used = {d: setups for d, setups in self.devices.items() if d in devices}
+        return replace(self, devices={**others, **used})
 
     @property
     def free_devices(self) -> list[str]:
         """The one that has rested longest first."""
-        used = {h.device for h in self.held.values()}
+        used = {d for h in self.held.values() for d in h.devices}
         return [d for d in self.devices if d not in used]
 
     def serving(self, setup: SetupKey) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 | from the process | to the process |
 |---|---|
-| {"say": "ask"} | {"say": "grant", "device": ...} |
+| {"say": "ask"} | {"say": "grant", "devices": [...]} |
 | {"say": "return"} | {"say": "stop", "why": ...} |
 | {"say": "end", ...} | {"say": "alive", "at": ...}: the lease held at this time of the host's monotonic clock |
 
@@ -16,8 +16,8 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
@@ -53,20 +53,20 @@ def receive(pipe: Connection) -> dict[str, Any]:
 
 
 class GrantedTurns:
-    """Turns (see `tuning.turns`). `use` is what a turn does on its device: it locks it where it is this host's."""
+    """Turns (see `tuning.turns`). `use` is what a turn does on each of its devices: it locks it where it is this host's."""
 
     def __init__(self, pipe: Connection, rules: TurnRules, use: Callable[[str], Turn]) -> None:
         self._pipe = pipe
         self._rules = rules
         self._use = use
         self._heard = threading.Condition()
-        self._granted: str | None = None
+        self._granted: tuple[str, ...] = ()
         self._stop: str | None = None
         self._alive_at = time.monotonic()
         self._spent = rules.spent_seconds
         self._since: float | None = None
-        self._device = ""
-        self._hold: DeviceHold | None = None
+        self._devices: tuple[str, ...] = ()
+        self._holds: list[DeviceHold] = []
         threading.Thread(target=self._listen, daemon=True).start()
 
     def step(self) -> AbstractContextManager[None]:
@@ -78,18 +78,20 @@ class GrantedTurns:
     def checkpoint(self) -> None:
         with self._heard:
             self._check()
-        if self._hold is not None and self._since is not None:
+        for hold in self._holds:
             asked = time.monotonic()
-            self._hold.give_way()
-            self._since += time.monotonic() - asked  # that was another's
+            hold.give_way()
+            self._since = (self._since or asked) + time.monotonic() - asked  # that was another's
 
     def seconds(self) -> float:
-        now = time.monotonic()
-        return self._spent + (0.0 if self._since is None else now - self._since)
+        return self._spent + self._turn_seconds()
 
-    def current_device(self) -> str:
-        """That of this turn, or of the last one."""
-        return self._device
+    def n_devices(self) -> int:
+        return len(self._devices)
+
+    def devices(self) -> Sequence[str]:
+        """Those of this turn, or of the last one."""
+        return self._devices
 
     @contextmanager
     def _checked(self) -> Iterator[None]:
@@ -98,27 +100,33 @@ class GrantedTurns:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        self._device = self._ask()
+        self._devices = self._ask()
         try:
-            with self._use(self._device) as hold:
-                self._hold, self._since = hold, time.monotonic()
+            with ExitStack() as stack:
+                holds = [stack.enter_context(self._use(d)) for d in self._devices]
+                self._holds = [h for h in holds if h is not None]
+                self._since = time.monotonic()
                 yield
         finally:
-            self._hold = None
-            if self._since is not None:
-                self._spent += time.monotonic() - self._since
+            self._holds = []
+            self._spent += self._turn_seconds()
             self._since = None
             self._return()
 
-    def _ask(self) -> str:
+    def _turn_seconds(self) -> float:
+        """Those of the present turn, on all its devices."""
+        since = self._since
+        return 0.0 if since is None else (time.monotonic() - since) * len(self._devices)
+
+    def _ask(self) -> tuple[str, ...]:
         with self._heard:
             self._check()
             send(self._pipe, say="ask")
-            while self._granted is None:
+            while not self._granted:
                 self._heard.wait(self._rules.lease_seconds / 4)
                 self._check()
-            device, self._granted = self._granted, None
-        return device
+            devices, self._granted = self._granted, ()
+        return devices
 
     def _return(self) -> None:
         try:
@@ -146,7 +154,7 @@ class GrantedTurns:
         with self._heard:
             match message["say"]:
                 case "grant":
-                    self._granted = message["device"]
+                    self._granted = tuple(message["devices"])
                 case "stop":
                     self._stop = self._stop or message["why"]
                 case "alive":

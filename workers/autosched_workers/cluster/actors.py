@@ -83,8 +83,8 @@ class Bench:
         self._arrays: dict[str, Any] = {}
         self._kept = _Kept[Machine](lambda setup: self._lab.open(setup, seed, self))
 
-    def current_device(self) -> str:
-        return self._device
+    def devices(self) -> Sequence[str]:
+        return (self._device,)
 
     def checkpoint(self) -> None:
         """Who calls decides when to stop."""

@@ -82,9 +82,9 @@ class Bridge:
             return self._arrays.get(key)
 
     def _build(self, call: Build) -> object:
-        forges = self._hosts.forges(call.setup, call.device)
+        forges = self._hosts.forges(call.setup, call.devices)
         if not forges:
-            return _away(f"a compiler for {call.device}")
+            return _away(f"a compiler for {', '.join(call.devices)}")
         share = -(-len(call.kernels) // len(forges))
         parts = [call.kernels[i : i + share] for i in range(0, len(call.kernels), share)]
         asked = [

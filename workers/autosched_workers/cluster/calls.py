@@ -44,9 +44,9 @@ class Send:
 
 @dataclass(frozen=True)
 class Build:
-    """On the hosts that only build, else on the device's. Answer: a list of BuildResult."""
+    """On the hosts that only build, else on the devices'. Answer: a list of BuildResult."""
 
-    device: str
+    devices: tuple[str, ...]
     setup: Setup
     kernels: tuple[Kernel, ...]
     together: bool

@@ -7,7 +7,7 @@ be calibrated, so each is met in a thread of its own; until then, and when its v
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,14 +85,14 @@ class Hosts:
             found = (n.calibrations.get(device) for n in self._nodes.values())
             return next((text for text in found if text is not None), None)
 
-    def forges(self, setup: Setup, device: str) -> list[Any]:
-        """Who compiles for a device: the hosts that have none themselves, else its own host."""
+    def forges(self, setup: Setup, devices: Sequence[str]) -> list[Any]:
+        """Who compiles for devices: the hosts that have none themselves, else their own."""
         with self._lock:
             able = [
                 n for n in self._nodes.values() if n.forge is not None and n.compiles_for(setup)
             ]
         apart = [n.forge for n in able if not n.benches]
-        return apart or [n.forge for n in able if device in n.benches]
+        return apart or [n.forge for n in able if not n.benches.keys().isdisjoint(devices)]
 
     def release(self, worker: str) -> None:
         """Tells a node that is to go that nothing of ours is under way there."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -64,6 +65,10 @@ class ClusterLab:
         return False
 
     @property
+    def spreads(self) -> bool:
+        return True
+
+    @property
     def in_flight(self) -> int:
         return 2
 
@@ -84,7 +89,7 @@ class ClusterLab:
 
 
 class _Remote:
-    """Builder and Runner on the device of the turn. All of it may raise Stopped, while the device is away."""
+    """Builder and Runner on the devices of the turn. All of it may raise Stopped, while a device is away."""
 
     def __init__(self, lines: Lines, setup: Setup, place: Place) -> None:
         self._lines = lines
@@ -95,6 +100,7 @@ class _Remote:
             8
         )  # process ids come again, and hosts keep arrays by their keys
         self._keys: dict[int, tuple[object, str]] = {}
+        self._under_way = Counter[str]()
 
     def calibration(self) -> str:
         return str(self._repeated(Calibrate))
@@ -102,7 +108,9 @@ class _Remote:
     def build(self, kernels: Sequence[Kernel], *, together: bool = False) -> list[BuildResult]:
         if not kernels:
             return []
-        built = self._repeated(lambda d: Build(d, self._setup, tuple(kernels), together))
+        built = self._repeated(
+            lambda _: Build(tuple(self._place.devices()), self._setup, tuple(kernels), together)
+        )
         assert isinstance(built, list)
         return built
 
@@ -139,10 +147,11 @@ class _Remote:
         raise ClusterFault(f"lost {TRIES} times: {'; '.join(losses)}")
 
     def _once(self, call: Callable[[str], Call], arrays: object = None) -> object:
-        """Waits until the device can be used."""
+        """Waits until a device can be used."""
         while True:
             self._place.checkpoint()
-            answer = self._lines.ask(call(self._place.current_device()))
+            with self._device() as device:
+                answer = self._lines.ask(call(device))
             match answer:
                 case Away():
                     time.sleep(AWAY_SECONDS)
@@ -152,6 +161,18 @@ class _Remote:
                     raise ClusterFault(text)
                 case _:
                     return answer
+
+    @contextmanager
+    def _device(self) -> Iterator[str]:
+        """The one that has least to do."""
+        with self._lock:
+            device = min(self._place.devices(), key=lambda d: self._under_way[d])
+            self._under_way[device] += 1
+        try:
+            yield device
+        finally:
+            with self._lock:
+                self._under_way[device] -= 1
 
     def _key(self, arrays: object) -> str:
         """Its name; what has a name is kept, so that no other object takes its place."""

@@ -43,6 +43,10 @@ class SimulatedLab:
         return False
 
     @property
+    def spreads(self) -> bool:
+        return False
+
+    @property
     def in_flight(self) -> int:
         return 2
 
@@ -53,7 +57,7 @@ class SimulatedLab:
     @contextmanager
     def open(self, setup: Setup, seed: int, place: Place) -> Iterator[Machine]:
         builder = SimulatedBuilder()
-        runner = SimulatedRunner(self.seconds, self.journal, place.current_device)
+        runner = SimulatedRunner(self.seconds, self.journal, lambda: place.devices()[0])
         try:
             yield Machine(setup, builder, runner, CALIBRATION, simulated_text)
         finally:
