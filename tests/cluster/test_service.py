@@ -47,6 +47,8 @@ def check_drain(world: ClusterWorld) -> None:
     leaving.run("python", "-m", "autosched", "worker", "--drain", seconds=90)
     until(lambda: has_ended(world, job), seconds=120)
     world.wait_for_workers()
+    ran_on = {e["device"] for e in read_lines(world.journal) if e["trial"].startswith(job.id)}
+    assert ran_on == {f"{w.name}/simulated0" for w in world.workers}, "a job alone uses all"
     assert {e["attempt"] for e in read_lines(world.journal)} == {1}
     ran = [t for t, row in world.rows().items() if not row.is_reused]
     assert sorted(e["trial"] for e in read_lines(world.journal)) == sorted(ran)

@@ -51,7 +51,7 @@ class ClusterWorld(Accounts):
     def alive_workers(self) -> set[str]:
         return {w.host for w in self.store.workers(alive_only=True) if w.state == "active"}
 
-    def wait_for_workers(self, seconds: float = 60.0) -> None:
+    def wait_for_workers(self, seconds: float = 180.0) -> None:
         wanted = {host.name for host in self.workers}
         until(lambda: wanted <= self.alive_workers(), seconds=seconds)
 
