@@ -78,10 +78,12 @@ class GrantedTurns:
     def checkpoint(self) -> None:
         with self._heard:
             self._check()
+        if self._since is None:
+            return
         for hold in self._holds:
             asked = time.monotonic()
             hold.give_way()
-            self._since = (self._since or asked) + time.monotonic() - asked  # that was another's
+            self._since += time.monotonic() - asked  # that was another's
 
     def seconds(self) -> float:
         return self._spent + self._turn_seconds()
