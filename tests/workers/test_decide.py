@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from autosched_workers.cluster.worker import DRAIN_SECONDS
 from autosched_workers.decide import decide
 from autosched_workers.messages import (
     Claimed,
@@ -40,7 +41,9 @@ from autosched.jobs.queue import Claim, Renewal, Survey, Waiting
 from autosched.jobs.record import SetupKey
 from tests.workers.claims import HERE, THERE, claim, waiting
 
-OPTIONS = Options(slots=2, lease_seconds=10.0, quantum_seconds=5.0, grace_seconds=2.0)
+OPTIONS = Options(
+    slots=2, lease_seconds=10.0, quantum_seconds=5.0, grace_seconds=2.0, drain_seconds=50.0
+)
 
 
 def leased(device: str, *setups: SetupKey) -> DeviceLeased:
@@ -234,6 +237,29 @@ def test_a_withdrawn_device_is_used_no_more() -> None:
     assert said == []
 
 
+def test_what_runs_on_a_draining_host_has_time_to_end() -> None:
+    state, _ = play([leased("h/d"), Claimed(claim("a")), DeviceAsked("a")])
+    state, said = decide(state, DeviceWithdrawn("h/d", is_draining=True))
+    assert said == [StopProcess("a", "withdrawn")]
+    beat = Renewed(40.0, Renewal(frozenset({"a"}), frozenset(), frozenset()))
+    state, _ = decide(state, beat)
+    state, said = decide(state, Tick(40.0))
+    assert said == []
+    assert decide(state, Tick(50.0))[1][-1] == KillProcess("a"), "but not for ever"
+    state, said = decide(state, DeviceWithdrawn("h/d"))
+    assert said == [], "its host is gone after all"
+    assert decide(state, Tick(42.0))[1] == [KillProcess("a")]
+    assert Options.drain_seconds < DRAIN_SECONDS, "as long as the worker waits"
+
+
+def test_who_lost_the_job_has_no_time_left_on_a_draining_host() -> None:
+    state, _ = play([leased("h/d"), Claimed(claim("a")), DeviceAsked("a")])
+    state, _ = decide(state, DeviceWithdrawn("h/d", is_draining=True))
+    state, said = decide(state, Tick(5.0))
+    assert said == []
+    assert decide(state, Tick(7.0))[1] == [KillProcess("a")]
+
+
 def test_a_job_that_nothing_serves_any_more_is_handed_over() -> None:
     two = [leased("h/d"), leased("k/d", THERE)]
     state, _ = play([*two, Claimed(claim("a", setup=THERE)), DeviceWithdrawn("k/d")])
@@ -326,6 +352,8 @@ class History(RuleBasedStateMachine):
         self.on_device: dict[str, set[str]] = {}
         self.asking: set[str] = set()
         self.told: dict[str, float] = {}
+        self.latest: dict[str, float] = {}
+        self.grace_seconds = OPTIONS.grace_seconds
         self.killed: set[str] = set()
         self.closed: dict[str, int] = {}
         self.wanted: list[str] = []
@@ -361,6 +389,7 @@ class History(RuleBasedStateMachine):
             case StopProcess(job_id, _):
                 assert job_id not in self.told, "told once"
                 self.told[job_id] = self.now
+                self.latest[job_id] = self.now + self.grace_seconds
             case KillProcess(job_id):
                 assert self.now - self.told[job_id] >= OPTIONS.grace_seconds
                 self.killed.add(job_id)
@@ -376,9 +405,11 @@ class History(RuleBasedStateMachine):
                 self.is_finished = True
                 assert not self.processes
 
-    @rule(device=st.sampled_from(["h/d0", "h/d1"]))
-    def withdraw_a_device(self, device: str) -> None:
-        self.happen(DeviceWithdrawn(device))
+    @rule(device=st.sampled_from(["h/d0", "h/d1"]), is_draining=st.booleans())
+    def withdraw_a_device(self, device: str, *, is_draining: bool) -> None:
+        self.grace_seconds = OPTIONS.drain_seconds if is_draining else OPTIONS.grace_seconds
+        self.happen(DeviceWithdrawn(device, is_draining))
+        self.grace_seconds = OPTIONS.grace_seconds
 
     @rule(
         owners=st.text("xyz", max_size=3),
@@ -461,8 +492,8 @@ class History(RuleBasedStateMachine):
 
     @invariant()
     def who_was_told_is_killed_in_time(self) -> None:
-        for job_id, at in self.told.items():
-            assert self.now - at < OPTIONS.grace_seconds or job_id in self.killed
+        for job_id in self.told:
+            assert self.now < self.latest[job_id] or job_id in self.killed
 
 
 class SpreadHistory(History):

@@ -5,7 +5,7 @@ Invariants, which the tests hold over random histories:
 * a device has one job at a time, and only while we lease it;
 * no device is given and no job is claimed when half of the lease is over without a heartbeat;
 * every claim ends in exactly one of `EndJob` and `ReleaseJob`, when its process is gone;
-* a process that was told to stop is gone after the grace.
+* a process that was told to stop is gone after the grace, that of a host which drains included.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ def _device_leased(state: State, event: DeviceLeased) -> Decision:
 def _device_withdrawn(state: State, event: DeviceWithdrawn) -> Decision:
     devices = {d: setups for d, setups in state.devices.items() if d != event.device}
     using = [h.job_id for h in state.held.values() if event.device in h.devices]
-    return _stop(replace(state, devices=devices), using, "withdrawn")
+    options = state.options
+    seconds = options.drain_seconds if event.is_draining else options.grace_seconds
+    return _stop(replace(state, devices=devices), using, "withdrawn", seconds)
 
 
 def _queue_seen(state: State, event: QueueSeen) -> Decision:
@@ -234,14 +236,20 @@ def _stop_asked(state: State, event: StopAsked) -> Decision:
     return state, [*commands, *([] if state.held else [Finish()])]
 
 
-def _stop(state: State, job_ids: Sequence[str], why: StopWhy) -> Decision:
-    """Those not stopping yet are told to; a cancelled one stays cancelled."""
+def _stop(
+    state: State, job_ids: Sequence[str], why: StopWhy, seconds: float | None = None
+) -> Decision:
+    """Those not stopping yet are told to; a cancelled one stays cancelled. `seconds`: until they are ended (None: the
+    grace); who was given more for another reason has no more than that left."""
+    kill_at = state.now + (state.options.grace_seconds if seconds is None else seconds)
     commands: list[Command] = []
     for job_id in job_ids:
-        if state.held[job_id].stop is None:
-            kill_at = state.now + state.options.grace_seconds
+        held = state.held[job_id]
+        if held.stop is None:
             state = state.with_held(job_id, stop=why, kill_at=kill_at)
             commands.append(StopProcess(job_id, why))
+        elif held.kill_at is not None:
+            state = state.with_held(job_id, kill_at=min(held.kill_at, kill_at))
     return state, commands
 
 

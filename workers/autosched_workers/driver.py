@@ -204,7 +204,7 @@ class Dispatcher:
             self._log.info("worker_draining", worker=news.worker_id)
             self._draining.add(news.worker_id)
             self._to_release.add(news.worker_id)
-            self._withdraw(news.worker_id)
+            self._withdraw(news.worker_id, is_draining=True)
             self._timers.hurry("seen")
 
     def _worker_left(self, news: Left) -> None:
@@ -215,9 +215,9 @@ class Dispatcher:
         del self._joined[news.worker_id]
         self._write(lambda: self._store.seen(news.worker_id, "gone"))
 
-    def _withdraw(self, worker_id: str) -> None:
+    def _withdraw(self, worker_id: str, *, is_draining: bool = False) -> None:
         for device in self._joined[worker_id].worker.devices:
-            self._handle(DeviceWithdrawn(device))
+            self._handle(DeviceWithdrawn(device, is_draining))
 
     def _let_go(self) -> None:
         """Of workers that are to go, once no job is on a device of theirs."""

@@ -52,9 +52,10 @@ class DeviceLeased:
 
 @dataclass(frozen=True)
 class DeviceWithdrawn:
-    """Its host is gone, or is to go."""
+    """Its host is gone; or it `is_draining`: it is to go, and lets what is under way be finished."""
 
     device: str
+    is_draining: bool = False
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,15 @@ from autosched_workers.messages import JobEnd, StopWhy
 class Options:
     """`slots`: jobs held at once. `lease_seconds`: of jobs and devices. `quantum_seconds`: how long a job is held at
     least before it yields to an owner who has had less. `grace_seconds`: between asking a process to stop and ending
-    it. `deaths`: of a job's process, one after the other without any progress, that fail the job. `spreads`: a turn
-    takes all devices that nobody else asks for."""
+    it; `drain_seconds`: where its host is to go, which waits for a little longer than that. `deaths`: of a job's
+    process, one after the other without any progress, that fail the job. `spreads`: a turn takes all devices that
+    nobody else asks for."""
 
     slots: int = 4
     lease_seconds: float = 15.0
     quantum_seconds: float = 30.0
     grace_seconds: float = 3.0
+    drain_seconds: float = 50.0
     deaths: int = 3
     spreads: bool = False
 
