@@ -8,9 +8,10 @@ from datetime import datetime
 from autosched.jobs.queue import Waiting
 from autosched.jobs.record import SetupKey, Submitted
 from autosched.jobs.workers import Worker
+from autosched.target.compare import toolchain_differences
 from autosched.wire.key import rfc3339
-from autosched.wire.machine import can_measure
-from autosched_api.resolve import fewest_differences, registered, target_of, variants
+from autosched.wire.machine import can_measure, is_alive
+from autosched_api.resolve import fewest_differences, quarantine, registered, target_of, variants
 
 WAITING_SHOWN = 100
 
@@ -28,10 +29,16 @@ def pending_reason(
     having = [w for w in workers if _has(w, key)]
     alive = [w for w in having if can_measure(w, now)]
     if not alive:
-        return _away(key, having, [w for w in workers if can_measure(w, now)])
-    need, have = submitted.job.spec.toolchain_key, sorted({w.toolchain_key for w in alive})
+        why = _away(key, having, [w for w in workers if can_measure(w, now)])
+        unusable = [w for w in having if w.state == "quarantined" and is_alive(w, now)]
+        return "; ".join([why, *map(quarantine, unusable)])
+    need = submitted.job.spec.toolchain_key
+    have = {w.toolchain_key: w for w in sorted(alive, key=lambda w: w.toolchain_key)}
     if need not in have:
-        return f"no live worker: need toolchain {need}, have {', '.join(have)}: submit it again"
+        lacks = _compilers(next((w for w in workers if w.toolchain_key == need), None), have)
+        return (
+            f"no live worker: need toolchain {need}, have {', '.join(have)}{lacks}: submit it again"
+        )
     if submitted.state != "queued":
         return None
     return _position(submitted, queue.get(submitted.setup, ()))
@@ -52,6 +59,15 @@ def _away(key: str, having: Sequence[Worker], alive: Sequence[Worker]) -> str:
     have = [t for _, t in others.values()]
     lacks = "" if need is None else f" ({fewest_differences(need, have)})"
     return f"no live worker{since}: need target {key}, have {', '.join(others)}{lacks}"
+
+
+def _compilers(needed: Worker | None, have: Mapping[str, Worker]) -> str:
+    """What the nearest of these compilers lacks; "" where it is not known what is needed."""
+    if needed is None:
+        return ""
+    lacks = [toolchain_differences(needed.toolchain, w.toolchain) for w in have.values()]
+    fewest: list[str] = min(lacks, key=len)
+    return f" ({'; '.join(fewest)})"
 
 
 def _position(submitted: Submitted, waiting: Sequence[Waiting]) -> str:

@@ -80,7 +80,8 @@ def resolve_place(workers: Sequence[Worker], asked: str | None, threads: int | N
     """Where a job runs. Problem: no default, or a target that no worker ever had, field by field."""
     known = registered(workers)
     if not known:
-        raise Problem("no-such-target", "no worker has registered yet: there is no target")
+        why = "; ".join(map(quarantine, workers))
+        raise Problem("no-such-target", why or "no worker has registered yet: there is no target")
     if asked is None:
         if len(known) > 1:
             raise refused_field(
@@ -93,12 +94,20 @@ def resolve_place(workers: Sequence[Worker], asked: str | None, threads: int | N
             return _place(worker, target, threads or variants(target)[asked].threads)
     need = shipped().get(asked)
     if need is None:
-        raise unknown_target(asked, f"; have {_listed(known)}")
+        unusable = [w for w in workers if (t := target_of(w)) is not None and asked in variants(t)]
+        raise unknown_target(
+            asked, "; ".join([f"; have {_listed(known)}", *map(quarantine, unusable)])
+        )
     for worker, target in known.values():
         if _same_but_threads(need, target):
             return _place(worker, target, threads or min(need.threads, target.threads))
     lacks = fewest_differences(need, (t for _, t in known.values()))
     raise Problem("no-such-target", f"no worker ever had target {asked!r}: {lacks}")
+
+
+def quarantine(worker: Worker) -> str:
+    """Of a worker that is there and cannot be used."""
+    return f"worker {worker.id} of target {worker.target_key} is quarantined: {worker.note}"
 
 
 def unknown_target(asked: str, have: str = "") -> Problem:

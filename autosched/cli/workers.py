@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from autosched.cli import options
 from autosched.cli.connection import connect
 from autosched.cli.output import OUT, moment_text, print_json, say_empty, table
 from autosched.cli.status import DONE
+from autosched.wire.machine import WorkerDocument
 
 
 def workers(
@@ -26,13 +29,42 @@ def workers(
             w.host,
             w.state if w.alive or w.state == "gone" else f"{w.state}, away",
             ", ".join(w.devices),
-            f"{w.target_key}, {w.max_threads} threads",
+            f"{w.target_key}, {w.max_threads} threads{_machine(w)}",
+            f"{w.toolchain.name} {w.toolchain.version}".strip(),
+            _reach(w.calibration, w.max_threads),
             moment_text(w.seen_at) or "-",
             w.note,
         )
         for w in found.items
     ]
-    columns = ("worker", "host", "state", "devices", "target", "last seen", "note")
+    columns = (
+        *("worker", "host", "state", "devices", "target", "compiler", "reaches"),
+        *("last seen", "note"),
+    )
     OUT.print(table("", columns, rows, texts=columns[1:], whole=("worker",)))
     say_empty(rows, "worker")
     return DONE
+
+
+def _machine(worker: WorkerDocument) -> str:
+    """What a worker's host is, for who compares it with another."""
+    fields = worker.target
+    if not fields:
+        return ""
+    words = [fields.get("isa"), fields.get("core_kind"), *fields.get("features", ())]
+    caches = "/".join(str(fields.get(f"l{n}_bytes", 0) >> 10) for n in (1, 2, 3))
+    driver = f", driver {worker.driver}" if worker.driver else ""
+    return f", {' '.join(str(w) for w in words if w)}, caches {caches} KiB{driver}"
+
+
+def _reach(calibration: Mapping[str, float], threads: int) -> str:
+    """Peak, and the bandwidth of the slowest memory, with all threads."""
+    peak = calibration.get(f"operations_per_second.{threads}")
+    memory = [
+        value
+        for name, value in calibration.items()
+        if name.startswith("bytes_per_second.") and name.endswith(f".{threads}")
+    ]
+    if peak is None or not memory:
+        return "-"
+    return f"{peak / 1e9:.0f} Gop/s, {min(memory) / 1e9:.0f} GB/s"

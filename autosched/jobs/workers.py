@@ -46,4 +46,7 @@ class WorkerRegistry(Protocol):
         ...
 
 
+DRIVER = "driver"
+"""Among a worker's versions: that of its GPUs' driver, where it has GPUs."""
+
 ALIVE_SECONDS = 60.0

@@ -1,10 +1,15 @@
-"""Two targets side by side, field by field, in words for a person."""
+"""Two targets or two compilers side by side, field by field, in words for a person."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
+from typing import Any
 
 from autosched.target.target import Target
+
+TOOLCHAIN_FIELDS = ("name", "version", "flags")
+"""Those that change code, as in its key."""
 
 
 def differences(need: Target, have: Target) -> list[str]:
@@ -13,6 +18,15 @@ def differences(need: Target, have: Target) -> list[str]:
         _difference(f.name, getattr(need, f.name), getattr(have, f.name))
         for f in fields(Target)
         if getattr(need, f.name) != getattr(have, f.name)
+    ]
+
+
+def toolchain_differences(need: Mapping[str, Any], have: Mapping[str, Any]) -> list[str]:
+    """Likewise, of compilers as JSON has them."""
+    return [
+        _difference(name, _comparable(need.get(name)), _comparable(have.get(name)))
+        for name in TOOLCHAIN_FIELDS
+        if _comparable(need.get(name)) != _comparable(have.get(name))
     ]
 
 
@@ -32,6 +46,10 @@ def obstacles(need: Target, have: Target) -> list[str]:
             f"features: need {', '.join(absent)}, have {', '.join(have.features) or 'none'}"
         )
     return found
+
+
+def _comparable(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _difference(name: str, need: object, have: object) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel
 
-from autosched.jobs.workers import ALIVE_SECONDS, Worker, WorkerState
+from autosched.jobs.workers import ALIVE_SECONDS, DRIVER, Worker, WorkerState
 from autosched.wire.key import Key, Time, words
 from autosched.wire.trial import ToolchainDocument, toolchain_document
 
@@ -29,7 +30,8 @@ class TargetDocument(BaseModel):
 
 
 class WorkerDocument(BaseModel):
-    """A process with devices to measure on. `alive`: it was heard of in the last minute."""
+    """A process with devices to measure on. `alive`: it was heard of in the last minute. `target`: what its host is, at
+    `max_threads`; `calibration`: the best that such hosts were measured to reach. `driver`: of its GPUs."""
 
     id: Key
     host: str
@@ -37,7 +39,10 @@ class WorkerDocument(BaseModel):
     alive: bool
     note: str = ""
     target_key: Key
+    target: dict[str, Any] = {}
     max_threads: int
+    calibration: dict[str, float] = {}
+    driver: str | None = None
     toolchain: ToolchainDocument
     devices: list[str]
     versions: dict[str, str]
@@ -55,7 +60,9 @@ def can_measure(worker: Worker, now: datetime) -> bool:
     return is_alive(worker, now) and worker.state != "quarantined"
 
 
-def worker_document(worker: Worker, now: datetime) -> WorkerDocument:
+def worker_document(
+    worker: Worker, calibration: Mapping[str, float], now: datetime
+) -> WorkerDocument:
     return WorkerDocument(
         id=worker.id,
         host=worker.host,
@@ -63,7 +70,10 @@ def worker_document(worker: Worker, now: datetime) -> WorkerDocument:
         alive=is_alive(worker, now),
         note=worker.note,
         target_key=worker.target_key,
+        target=dict(worker.target),
         max_threads=worker.max_threads,
+        calibration=dict(calibration),
+        driver=worker.versions.get(DRIVER),
         toolchain=toolchain_document(worker.toolchain_key, dict(worker.toolchain)),
         devices=list(worker.devices),
         versions=dict(worker.versions),

@@ -298,14 +298,45 @@ def test_a_quarantined_worker_is_shown_and_not_used(api: Api, caller: Caller) ->
     assert [t["key"] for t in caller.get("/v1/targets").json()["items"]] == [TARGET.key]
     assert caller.submit()["target_key"] == TARGET.key, "there is one to choose from"
     job = {"source": "suite:GMM/1@1", "trials": 8, "target": other.key}
-    problem(caller.post("/v1/jobs", json=job), 422, "no-such-target")
+    refused = problem(caller.post("/v1/jobs", json=job), 422, "no-such-target")
+    assert "worker w-2" in refused["detail"]
+    assert "is quarantined: space: need 2, have 1" in refused["detail"]
+
+
+def test_a_job_whose_only_worker_is_quarantined_waits_and_says_so(api: Api, caller: Caller) -> None:
+    other = replace(TARGET, core_kind="zen9")
+    register(api, worker_of(other, "w-3"))
+    job = {"source": "suite:GMM/1@1", "trials": 8, "target": other.key}
+    made = caller.post("/v1/jobs", json=job).json()
+    register(api, worker_of(other, "w-3", state="gone"))
+    register(api, worker_of(other, "w-4", state="quarantined", note="space: need 2, have 1"))
+    waiting = caller.get(f"/v1/jobs/{made['id']}").json()
+    assert waiting["state"] == "queued"
+    assert f"need target {other.key}" in waiting["pending_reason"]
+    assert "core_kind: need 'zen9'" in waiting["pending_reason"]
+    register(api, worker_of(other, "w-3", state="quarantined"))  # for others there is one target
+    assert "worker w-4" in waiting["pending_reason"]
+    assert "is quarantined: space: need 2, have 1" in waiting["pending_reason"]
+
+
+def test_a_worker_says_what_it_is(api: Api, caller: Caller) -> None:
+    api.store.calibrate(TARGET.key, {"operations_per_second.2": 1e11})
+    register(api, worker_of(versions={"space": "1", "driver": "550.54"}))
+    shown = {w["id"]: w for w in caller.get("/v1/workers").json()["items"]}["w-1"]
+    assert shown["target"]["features"] == list(TARGET.features)
+    assert shown["calibration"] == {"operations_per_second.2": 1e11}
+    assert shown["driver"] == "550.54"
+    register(api, worker_of())
 
 
 def test_a_job_for_a_compiler_that_is_gone_says_so(api: Api, caller: Caller) -> None:
     job = caller.submit()
-    register(api, replace(worker_of(), toolchain_key="c1-other", toolchain=TOOLCHAIN))
+    newer = {**TOOLCHAIN, "version": "13.1.0", "flags": ["-O3"]}
+    register(api, worker_of(name="w-5", state="gone"))
+    register(api, replace(worker_of(), toolchain_key="c1-other", toolchain=newer))
     waiting = caller.get(f"/v1/jobs/{job['id']}").json()["pending_reason"]
     assert f"need toolchain {TOOLCHAIN_KEY}, have c1-other" in waiting
+    assert "(version: need '12.2.0', have '13.1.0'; flags: need -O2, have -O3)" in waiting
     register(api, worker_of())
 
 

@@ -411,8 +411,19 @@ def test_workers_are_shown(server: Scripted, capsys: pytest.CaptureFixture[str])
         "devices": ["mill/cpu"],
         "versions": {},
     }
-    server.script = [answer({"items": [worker]})]
+    says = {
+        "target": {"isa": "x86-64", "features": ["avx2", "fma"], "l1_bytes": 32 << 10},
+        "calibration": {"operations_per_second.8": 4e11, "bytes_per_second.memory.8": 3e10},
+        "driver": "550.54",
+        "toolchain": {"key": "c1-0a1b", "name": "gcc", "version": "13.2"},
+    }
+    server.script = [answer({"items": [worker]}), answer({"items": [worker | says]})]
     assert run("workers", server) == 0
     assert "active, away" in capsys.readouterr().out
+    assert run("workers", server) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    for word in ("avx2", "32/0/0", "550.54", "13.2", "400", "30"):
+        assert word in shown
+    server.script = [answer({"items": [worker]})]
     assert run("workers --json", server) == 0
     assert json.loads(capsys.readouterr().out)["items"][0]["host"] == "mill"

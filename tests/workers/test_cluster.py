@@ -43,9 +43,11 @@ def test_a_host_of_other_versions_is_listed_and_serves_nothing(problem: str) -> 
         "toolchain": toolchain,
         "devices": ["h/d"],
         "versions": {"space": "1"},
+        "driver": "550.54",
         "problem": problem,
     }
     worker, setups = described(json.loads(json.dumps(message)))
     assert (worker.id, worker.host, worker.target_key) == ("h-1", "h", offer.target.key)
     assert (worker.state, worker.note) == ("quarantined" if problem else "active", problem)
+    assert worker.versions == {"space": "1", "driver": "550.54"}
     assert setups == (frozenset() if problem else offer.setups())

@@ -197,7 +197,12 @@ class Dispatcher:
         self._joined[worker.id] = news
         self._log.info("worker_joined", worker=worker.id, state=worker.state, note=worker.note)
         self._write(lambda: self._store.register(worker))
+        for values in news.calibrations:
+            self._write(partial(self._calibrate, worker.target_key, values))
         self._timers.hurry("lease")
+
+    def _calibrate(self, target_key: str, values: Mapping[str, float]) -> None:
+        self._store.calibrate(target_key, values)
 
     def _worker_draining(self, news: Draining) -> None:
         if news.worker_id in self._joined:

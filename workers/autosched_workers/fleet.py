@@ -6,7 +6,7 @@ says when it has let go of a worker that is to go.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,10 +17,12 @@ from autosched_workers.lab import Lab
 
 @dataclass(frozen=True)
 class Joined:
-    """A worker and the jobs that its devices serve; none for one that cannot be used, as its note says."""
+    """A worker and the jobs that its devices serve; none for one that cannot be used, as its note says. `calibrations`:
+    what its devices were measured to reach, as flat named numbers."""
 
     worker: Worker
     setups: frozenset[SetupKey]
+    calibrations: Sequence[Mapping[str, float]] = ()
 
 
 @dataclass(frozen=True)

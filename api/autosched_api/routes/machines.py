@@ -38,8 +38,11 @@ async def targets(request: Request, caller: Reader) -> Response:
 async def workers(request: Request, caller: Reader) -> Response:
     """Every worker there ever was, latest first, all in one page."""
     service = service_of(request)
+    known = await service.known_workers()
+    keys = {w.target_key for w in known}
+    measured = await service.run(lambda store: {key: store.calibration(key) for key in keys})
     now = datetime.now(UTC)
-    items = [worker_document(w, now) for w in await service.known_workers()]
+    items = [worker_document(w, measured[w.target_key], now) for w in known]
     return answer(PageDocument[WorkerDocument](items=items, next=None))
 
 

@@ -19,7 +19,7 @@ from autosched.measure.protocol import Artefact, Builder, BuildResult, TimingPol
 from autosched.records.record import Measurement, Timing
 from autosched.target.calibration import calibration_text
 from autosched_workers.cluster.workplace import workplace_of
-from autosched_workers.versions import versions
+from autosched_workers.versions import driver_version, versions
 
 Opened = TypeVar("Opened")
 
@@ -45,6 +45,7 @@ class Host:
             "toolchain": toolchain,
             "devices": list(offer.devices),
             "versions": versions(),
+            "driver": driver_version(),
         }
 
     def is_draining(self) -> bool:

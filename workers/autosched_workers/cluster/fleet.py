@@ -20,7 +20,8 @@ from typing import IO, Any
 
 from autosched.entry.service_log import Log
 from autosched.jobs.record import SetupKey
-from autosched.jobs.workers import Worker
+from autosched.jobs.workers import DRIVER, Worker
+from autosched.target.calibration import calibration_values, parse_calibration
 from autosched.target.files import target_of_fields
 from autosched.target.toolchain import toolchain_of_fields
 from autosched_workers.cluster.calls import fresh_address
@@ -131,7 +132,9 @@ class ClusterFleet:
         earlier = [w for w, host in self._known.items() if host == worker.host and w != worker.id]
         self._known[worker.id] = worker.host
         self._not_met.pop(worker.id, None)
-        return [*self._left(earlier), Joined(worker, setups)]
+        measured = [parse_calibration(text) for text in message["calibrations"].values()]
+        joined = Joined(worker, setups, [calibration_values(c) for c in measured])
+        return [*self._left(earlier), joined]
 
     def _left(self, worker_ids: Sequence[str]) -> list[News]:
         for worker_id in worker_ids:
@@ -148,7 +151,9 @@ def described(message: Mapping[str, Any]) -> tuple[Worker, frozenset[SetupKey]]:
     target = target_of_fields(message["target"], f"host {message['host']}")
     toolchain = toolchain_of_fields(message["toolchain"])
     offer = Offer(target, toolchain, tuple(message["devices"]))
-    worker = offer.worker(message["worker"], message["host"], message["versions"])
+    driver = message.get("driver")
+    versions = message["versions"] | ({} if driver is None else {DRIVER: driver})
+    worker = offer.worker(message["worker"], message["host"], versions)
     if message["problem"]:
         return replace(worker, state="quarantined", note=message["problem"]), frozenset()
     return worker, offer.setups()

@@ -120,7 +120,8 @@ class Hosts:
                 return
             problem = str(error).strip().splitlines()[-1]
         if node.says:
-            self._say({"say": "joined", "worker": node.worker, "problem": problem, **node.says})
+            found = {"problem": problem, "calibrations": node.calibrations}
+            self._say({"say": "joined", "worker": node.worker, **found, **node.says})
         else:
             self._say({"say": "refused", "worker": node.worker, "why": problem})
 
