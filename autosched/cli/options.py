@@ -40,7 +40,10 @@ Compiler = Annotated[
     typer.Option("--compiler", help="C compiler; default: the first of gcc, clang, ziglang."),
 ]
 Journal = Annotated[
-    Path | None, typer.Option("--journal", help="Log what the runner runs to this file.")
+    Path | None,
+    typer.Option(
+        "--journal", help="Log what the runner runs to this file, and keep its objects beside it."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Server = Annotated[

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from autosched.measure.containment import Ending, Limits, contain
-from autosched.measure.journal import append_line, now_seconds
+from autosched.measure.journal import append_line, keep_object, now_seconds
 from autosched.measure.messages import MappedSet, unpack_check, unpack_kernel
 from autosched.measure.pool import declare
 from autosched.measure.session import Session, Setting, unpack_setting
@@ -19,7 +19,7 @@ Answer = tuple[dict[str, Any], list[int]]
 
 
 class KernelJobs:
-    """The jobs of a runner's warden. `journal`: a file to which every finished run is appended."""
+    """The jobs of a runner's warden. `journal`: a file to which every finished run is appended, see there."""
 
     def __init__(self, library: ctypes.CDLL, journal: str | None) -> None:
         self._library = declare(library)
@@ -35,7 +35,7 @@ class KernelJobs:
         def body(answer: int) -> None:
             self._session(setting, answer).measure(spec, files[0])
 
-        return self._run(body, request, abandon)
+        return self._run(body, request, files[:1], abandon)
 
     def side_by_side(self, request: dict[str, Any], files: list[int], abandon: int) -> Answer:
         """`files`: the shared objects, and the check's arrays last if `request` brings their layout."""
@@ -49,7 +49,7 @@ class KernelJobs:
         def body(answer: int) -> None:
             self._session(setting, answer).side_by_side(specs, objects)
 
-        return self._run(body, request, abandon)
+        return self._run(body, request, objects, abandon)
 
     def _session(self, setting: Setting, answer: int) -> Session:
         return Session(self._library, setting, self._sets, answer)
@@ -61,13 +61,20 @@ class KernelJobs:
         if self._token != request["check_token"]:
             raise RuntimeError("the check of another task is loaded")
 
-    def _run(self, body: Callable[[int], None], request: dict[str, Any], abandon: int) -> Answer:
+    def _run(
+        self,
+        body: Callable[[int], None],
+        request: dict[str, Any],
+        objects: list[int],
+        abandon: int,
+    ) -> Answer:
         begun = now_seconds()
         ending = contain(body, Limits(**request["limits"]), abandon)
         answer = _answer(ending)
         if self._journal is not None:
             when = {"begun": begun, "ended": now_seconds(), "at": time.time()}
-            what = {"kind": ending.kind, "result": answer["result"]}
+            kept = [keep_object(self._journal, file) for file in objects]
+            what = {"kind": ending.kind, "objects": kept, "result": answer["result"]}
             append_line(self._journal, {**request["label"], **when, **what})
         return answer, []
 

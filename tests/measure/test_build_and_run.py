@@ -13,7 +13,7 @@ from autosched.codegen.kernel import BufferSpec, Kernel, RegionSpec
 from autosched.errors import InvalidInput
 from autosched.measure.build import LocalBuilder
 from autosched.measure.calibrate import bandwidth_kernel, peak_kernel
-from autosched.measure.journal import now_seconds, read_lines
+from autosched.measure.journal import now_seconds, objects_folder, read_lines
 from autosched.measure.protocol import Artefact, Check, InputSet, TimingPolicy
 from autosched.measure.runner import LocalRunner
 from autosched.records.outcome import Outcome
@@ -179,10 +179,11 @@ def test_finished_runs_are_in_the_journal(
     builder: LocalBuilder, library: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "runs.jsonl"
+    artefacts = [built(builder, k) for k in (doubling_kernel(), doubling_kernel("return;"))]
     rng, begun = np.random.default_rng(0), now_seconds()
     with LocalRunner(library, rng, journal=path, device="host/cpu") as runner:
-        for kernel in (doubling_kernel(), doubling_kernel("return;")):
-            runner.measure(built(builder, kernel), doubling_check(), POLICY)
+        for artefact in artefacts:
+            runner.measure(artefact, doubling_check(), POLICY)
     lines = read_lines(path)
     assert [line["digest"] for line in lines] == [
         doubling_kernel().digest,
@@ -193,6 +194,8 @@ def test_finished_runs_are_in_the_journal(
     assert times == sorted(times), "one after the other"
     assert begun < times[0] < times[-1] < now_seconds()
     assert {line["device"] for line in lines} == {"host/cpu"}
+    kept = [(objects_folder(path) / o).read_bytes() for line in lines for o in line["objects"]]
+    assert kept == [a.shared_object for a in artefacts]
 
 
 def test_a_time_no_machine_can_reach_is_not_believed(builder: LocalBuilder, library: Path) -> None:
