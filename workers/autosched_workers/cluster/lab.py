@@ -49,6 +49,9 @@ AWAY_SECONDS = 0.1
 TRIES = 3
 """Of what says nothing of a candidate, and may be done again."""
 
+LOST_SECONDS = 5.0
+"""Between the first two tries, and twice that before the third: by then a host that is dead is known to be."""
+
 
 class ClusterFault(AutoschedError):
     """What was called on a node raised, or was lost again and again."""
@@ -140,11 +143,18 @@ class _Remote:
         """Of what may be done again where it was lost."""
         losses: list[str] = []
         while len(losses) < TRIES:
+            self._rest(LOST_SECONDS * len(losses))
             answer = self._once(call, arrays)
             if not isinstance(answer, Lost):
                 return answer
             losses.append(answer.why)
         raise ClusterFault(f"lost {TRIES} times: {'; '.join(losses)}")
+
+    def _rest(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            self._place.checkpoint()
+            time.sleep(AWAY_SECONDS)
 
     def _once(self, call: Callable[[str], Call], arrays: object = None) -> object:
         """Waits until a device can be used."""
