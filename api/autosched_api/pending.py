@@ -45,7 +45,7 @@ def pending_reason(
 
 
 def _has(worker: Worker, target_key: str) -> bool:
-    target = target_of(worker)
+    target = target_of(worker) if worker.devices else None
     return target is not None and target_key in variants(target)
 
 

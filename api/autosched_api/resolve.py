@@ -66,9 +66,9 @@ def variants(target: Target) -> Mapping[str, Target]:
 
 def registered(workers: Sequence[Worker]) -> dict[str, tuple[Worker, Target]]:
     """The distinct targets of workers at their most threads, each with its latest worker, those still there first; what
-    is quarantined cannot be asked for."""
+    is quarantined or has no device cannot be asked for."""
     found: dict[str, tuple[Worker, Target]] = {}
-    usable = (w for w in workers if w.state != "quarantined")
+    usable = (w for w in workers if w.devices and w.state != "quarantined")
     for worker in sorted(usable, key=lambda w: w.state == "gone"):
         target = target_of(worker)
         if target is not None:

@@ -29,6 +29,9 @@ def worker(
         typer.Option(metavar="SECONDS", min=0, help="No kernels: each run takes so long."),
     ] = None,
     devices: Annotated[str, typer.Option(help="Names of simulated devices.")] = "simulated0",
+    build_only: Annotated[
+        bool, typer.Option("--build-only", help="Compile for other hosts; measure nothing.")
+    ] = False,
     drain: Annotated[
         bool, typer.Option("--drain", help="Let this host's worker finish, and wait until it has.")
     ] = False,
@@ -54,5 +57,6 @@ def worker(
         "devices": devices,
     }
     words = [f"--{k}={v}" for k, v in given.items() if v is not None]
-    command = [sys.executable, "-m", "autosched_workers.cluster", "worker", *words]
-    os.execv(command[0], [*command, *(["--insecure"] if insecure else [])])
+    flags = {"insecure": insecure, "build-only": build_only}
+    words += [f"--{name}" for name, is_set in flags.items() if is_set]
+    os.execv(sys.executable, [sys.executable, "-m", "autosched_workers.cluster", "worker", *words])

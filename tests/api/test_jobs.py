@@ -329,6 +329,14 @@ def test_a_worker_says_what_it_is(api: Api, caller: Caller) -> None:
     register(api, worker_of())
 
 
+def test_a_worker_that_only_builds_is_no_target(api: Api, caller: Caller) -> None:
+    builder = replace(worker_of(replace(TARGET, core_kind="other"), "w-3"), devices=())
+    register(api, builder)
+    assert caller.submit()["target_key"] == TARGET.key, "there is one to choose from"
+    job = {"source": "suite:GMM/1@1", "trials": 8, "target": builder.target_key}
+    problem(caller.post("/v1/jobs", json=job), 422, "no-such-target")
+
+
 def test_a_job_for_a_compiler_that_is_gone_says_so(api: Api, caller: Caller) -> None:
     job = caller.submit()
     newer = {**TOOLCHAIN, "version": "13.1.0", "flags": ["-O3"]}

@@ -1,4 +1,4 @@
-"""Parts of the cluster that need none: what errors mean, how long to pause, what a host says of itself."""
+"""Parts of the cluster that need none: what errors mean, how long to pause, what a host is told and says of itself."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from autosched_workers.cluster.fleet import described
 from autosched_workers.cluster.losses import Meaning, meaning_of
 from autosched_workers.cluster.pauses import Pauses
+from autosched_workers.cluster.workplace import VARIABLE, Workplace, workplace_of
 from autosched_workers.simulation.lab import SimulatedLab
 from ray import exceptions
 
@@ -51,3 +52,15 @@ def test_a_host_of_other_versions_is_listed_and_serves_nothing(problem: str) -> 
     assert (worker.state, worker.note) == ("quarantined" if problem else "active", problem)
     assert worker.versions == {"space": "1", "driver": "550.54"}
     assert setups == (frozenset() if problem else offer.setups())
+
+
+@pytest.mark.parametrize("seconds", [None, 0.1])
+def test_a_host_that_only_builds_offers_its_compiler_and_no_device(seconds: float | None) -> None:
+    told = Workplace("/folder", simulated_seconds=seconds, is_build_only=True)
+    environment = told.environment()
+    assert environment.keys() == {VARIABLE}
+    assert workplace_of(environment) == told
+    offer = told.lab().offer()
+    assert offer.devices == ()
+    assert offer.toolchain.version
+    assert Workplace("/folder", simulated_seconds=seconds).lab().offer().devices

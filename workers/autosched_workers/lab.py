@@ -112,10 +112,12 @@ class HostLab(Lab, Protocol):
 
 @dataclass(frozen=True)
 class LocalLab:
-    """This host as it was found. `journal`: a file to which the runner logs what it ran."""
+    """This host as it was found. `journal`: a file to which the runner logs what it ran. `devices`: none where the host
+    compiles for others alone."""
 
     setup: Setup
     journal: Path | None = None
+    devices: tuple[str, ...] = (DEVICE,)
 
     @property
     def alternates(self) -> bool:
@@ -130,7 +132,7 @@ class LocalLab:
         return 1
 
     def offer(self) -> Offer:
-        return Offer(self.setup.target, self.setup.toolchain, (host_device(DEVICE),))
+        return Offer(self.setup.target, self.setup.toolchain, tuple(map(host_device, self.devices)))
 
     def open(self, setup: Setup, seed: int, place: Place) -> AbstractContextManager[Machine]:
         return open_shared_machine(self._compiling_here(setup), seed=seed, journal=self.journal)
@@ -148,9 +150,11 @@ class LocalLab:
         return replace(setup, toolchain=replace(setup.toolchain, command=command))
 
 
-def own_lab(compiler: str | None, journal: Path | None) -> LocalLab:
+def own_lab(
+    compiler: str | None, journal: Path | None, devices: tuple[str, ...] = (DEVICE,)
+) -> LocalLab:
     """Asks this host once what it is, so that all jobs hear the same. InvalidInput: there is no such compiler."""
-    return LocalLab(set_up("host", None, compiler), journal)
+    return LocalLab(set_up("host", None, compiler), journal, devices)
 
 
 def host_name(device: str) -> str:

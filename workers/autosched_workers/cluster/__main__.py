@@ -41,7 +41,9 @@ def _worker(given: argparse.Namespace, token: str) -> int:
     from autosched_workers.cluster.worker import WorkerOptions, run_worker
 
     devices = tuple(given.devices.split(","))
-    workplace = Workplace("", given.compiler, given.journal, given.simulate, devices)
+    workplace = Workplace(
+        "", given.compiler, given.journal, given.simulate, devices, given.build_only
+    )
     run_worker(WorkerOptions(_member(given, token), workplace))
     return 0
 
@@ -83,6 +85,9 @@ def _parser() -> argparse.ArgumentParser:
     worker.add_argument("--journal", help="log what the runner runs")
     worker.add_argument("--simulate", type=float, metavar="SECONDS")
     worker.add_argument("--devices", default="simulated0", help="names of simulated devices")
+    worker.add_argument(
+        "--build-only", action="store_true", help="compile for other hosts; have no device"
+    )
     return parser
 
 

@@ -52,8 +52,8 @@ class Host:
         self._workplace.heard_file.touch()
         return self._workplace.drain_file.exists()
 
-    def release(self) -> None:
-        """Nothing of the cluster's is under way here any more."""
+    def release(self, *after: None) -> None:
+        """Nothing of the cluster's is under way here any more, once Ray has awaited what was to come before."""
         self._workplace.released_file.touch()
 
 
@@ -73,6 +73,9 @@ class Forge:
             for device in self._lab.offer().devices if self._lab.alternates else ():
                 turns.enter_context(self._lab.turn(device))
             return builder.build(kernels, together=together)
+
+    def finish(self) -> None:
+        """What was asked before has been answered."""
 
 
 class Bench:

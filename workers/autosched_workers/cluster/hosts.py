@@ -86,20 +86,21 @@ class Hosts:
             return next((text for text in found if text is not None), None)
 
     def forges(self, setup: Setup, devices: Sequence[str]) -> list[Any]:
-        """Who compiles for devices: the hosts that have none themselves, else their own."""
+        """Who compiles for devices: the hosts that have none themselves and are to stay, else their own."""
         with self._lock:
             able = [
                 n for n in self._nodes.values() if n.forge is not None and n.compiles_for(setup)
             ]
-        apart = [n.forge for n in able if not n.benches]
+        apart = [n.forge for n in able if not n.benches and not n.is_draining]
         return apart or [n.forge for n in able if not n.benches.keys().isdisjoint(devices)]
 
     def release(self, worker: str) -> None:
-        """Tells a node that is to go that nothing of ours is under way there."""
+        """Tells a node that is to go that nothing of ours is under way there, once what it builds is built."""
         with self._lock:
             node = next((n for n in self._nodes.values() if n.worker == worker), None)
         if node is not None:
-            node.host.release.remote()
+            before = [] if node.forge is None else [node.forge.finish.remote()]
+            node.host.release.remote(*before)
 
     def _meet(self, node_id: str) -> None:
         node = Node(node_id, _actor(Host, node_id).remote())
