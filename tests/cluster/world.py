@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import psutil
 
@@ -23,12 +24,15 @@ API_PORT = 8700
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """`seconds`: a simulated run; None: real kernels. `cores`: of each worker host."""
+    """`seconds`: a simulated run; None: real kernels. `cores`, `cpuinfo`: of each worker host. `joining_seconds`: for the
+    workers to be there, which takes long where they are calibrated."""
 
     workers: int = 2
     seconds: float | None = 0.2
     lease_seconds: float = 15.0
     cores: Sequence[tuple[int, ...] | None] = (None, None)
+    cpuinfo: Sequence[Path | None] = (None, None)
+    joining_seconds: float = 180.0
 
 
 @dataclass(eq=False)
@@ -70,7 +74,10 @@ def cluster_world(
     """The service running, its workers there."""
     coordinator = network.host("coordinator", publish=(API_PORT,))
     head = network.host("head")
-    workers = [network.host(f"worker{i}", cores=settings.cores[i]) for i in range(settings.workers)]
+    workers = [
+        network.host(f"worker{i}", cores=settings.cores[i], cpuinfo=settings.cpuinfo[i])
+        for i in range(settings.workers)
+    ]
     with database_on(network.host("database")) as database:
         store, keeper = connect(database.near), Keeper()
         world = ClusterWorld(
@@ -87,7 +94,7 @@ def cluster_world(
         try:
             for program in _programs(world, settings):
                 keeper.keep(program)
-            world.wait_for_workers(seconds=180)
+            world.wait_for_workers(settings.joining_seconds)
             yield world
         except BaseException:
             print(keeper.logs(), file=sys.stderr)
