@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -17,13 +16,25 @@ def compose() -> dict[str, Any]:
     return found
 
 
-def command_of(service: str, addresses: Mapping[str, str]) -> tuple[str, ...]:
-    """With the addresses of hosts in place of their names, which only an engine's resolver knows."""
+def command_of(service: str) -> tuple[str, ...]:
+    """As it runs where the package is not installed."""
     program, *words = compose()["services"][service]["command"]
-    command = ["python", "-m", "autosched", *words] if program == "autosched" else [program, *words]
-    for name, address in addresses.items():
-        command = [w.replace(f"{name}:", f"{address}:") for w in command]
-    return tuple(command)
+    if program == "autosched":
+        return ("python", "-m", "autosched", *words)
+    return (program, *words)
+
+
+def checks() -> dict[str, tuple[str, ...]]:
+    """The command of each service's health check, where it has one."""
+    tests = {
+        name: service["healthcheck"]["test"]
+        for name, service in compose()["services"].items()
+        if "healthcheck" in service
+    }
+    return {
+        name: ("sh", "-c", *words) if how == "CMD-SHELL" else tuple(words)
+        for name, (how, *words) in tests.items()
+    }
 
 
 def names_of(service: str) -> frozenset[str]:

@@ -38,9 +38,10 @@ class Database:
 
 
 @contextmanager
-def database_on(host: Host) -> Iterator[Database]:
-    """A server on a host, and a database in it at the current schema."""
+def database_on(host: Host, *, is_empty: bool = False) -> Iterator[Database]:
+    """A server on a host, and a database in it at the current schema, or without tables."""
     with cluster(
         parent=host.network.shared, settings=SETTINGS, prefix=host.enter(), clients=CLIENTS
     ) as server:
-        yield Database(host, server, server.new_database())
+        made = server.empty_database() if is_empty else server.new_database()
+        yield Database(host, server, made)

@@ -36,6 +36,7 @@ SUBNETS = {INSIDE: "10.77.0", OUTSIDE: "10.78.0"}
 LINKS = {INSIDE: "eth0", OUTSIDE: "eth1"}
 OUTSIDER = "outsider"
 HOME = "/tmp/home"
+NAMES = Path("/etc/hosts")
 PATH = (
     str(Path(sys.executable).parent),
     "/usr/local/bin",
@@ -60,7 +61,7 @@ def environment() -> dict[str, str]:
 class Host:
     """`folder` holds what outlives the host's end, as a disk does: `tmp`, and the logs of its commands. `publish`: the TCP
     ports that answer on the outer switch. `cores`: on which its commands run (None: on all). `cpuinfo`: the file that is
-    its `/proc/cpuinfo`."""
+    its `/proc/cpuinfo`. `files`: others that it sees in place of the machine's."""
 
     name: str
     number: int
@@ -69,6 +70,8 @@ class Host:
     publish: tuple[int, ...] = ()
     cores: tuple[int, ...] | None = None
     cpuinfo: Path | None = None
+    files: Mapping[Path, Path] = field(default_factory=dict)
+    """Place -> file."""
     _namespaces: Namespaces | None = None
     _started: list[Running] = field(default_factory=list)
 
@@ -103,7 +106,7 @@ class Host:
             "hostname": self.name,
             "own": [[str(self.folder / "tmp"), "/tmp"]],
             "memory": [[str(self.folder / "shm"), "/dev/shm"]],
-            "files": [[str(self.cpuinfo), "/proc/cpuinfo"]] if self.cpuinfo else [],
+            "files": [[str(file), str(place)] for place, file in self._files().items()],
             "keep": [str(path) for path in self.network.keep],
         }
         self._namespaces = new_namespaces(WHOLE_HOST, spec, self.folder / "init.log")
@@ -111,6 +114,10 @@ class Host:
             self.network.plug(self, switch)
         if len(self.switches) > 1:
             self._publish_alone()
+
+    def _files(self) -> dict[Path, Path]:
+        kinds = {Path("/proc/cpuinfo"): self.cpuinfo} if self.cpuinfo else {}
+        return {NAMES: self.network.names, **kinds, **self.files}
 
     def _publish_alone(self) -> None:
         """Answers on the outer link at the published ports only. Programs for packet filters are installed in few places;
@@ -236,10 +243,17 @@ class Network:
         publish: tuple[int, ...] = (),
         cores: tuple[int, ...] | None = None,
         cpuinfo: Path | None = None,
+        files: Mapping[Path, Path] | None = None,
     ) -> Host:
         """A new host, up; it has a link to the outer switch if it publishes ports there."""
         switches = (INSIDE, OUTSIDE) if publish else (INSIDE,)
-        return self._start(Host(name, self._next, switches, self, publish, cores, cpuinfo))
+        host = Host(name, self._next, switches, self, publish, cores, cpuinfo, files or {})
+        return self._start(host)
+
+    @property
+    def names(self) -> Path:
+        """By which hosts know each other, as containers do on a network of theirs."""
+        return self.folder / "names"
 
     @property
     def outsider(self) -> Host:
@@ -254,6 +268,8 @@ class Network:
         if host.name in self.hosts:
             raise ValueError(f"host {host.name}: there is one of this name")
         self.hosts[host.name] = host
+        with self.names.open("a") as names:
+            names.write(f"{host.address} {host.name}\n")
         host.start()
         return host
 
@@ -303,6 +319,7 @@ def new_network(*keep: Path) -> Iterator[Network]:
         pythons = {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).parent}
         network = Network(folder, [ROOT, *pythons, folder / "s", *keep], _new_switches(folder))
         network.shared.mkdir()
+        network.names.write_text("127.0.0.1 localhost\n")
         try:
             yield network
         finally:

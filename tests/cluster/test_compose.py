@@ -68,4 +68,8 @@ def test_workers_know_no_database_and_the_api_no_cluster() -> None:
         assert "data" not in service(name)["networks"]
         assert "AUTOSCHED_DB" not in service(name)["environment"]
     assert "RAY_AUTH_TOKEN" not in service("api")["environment"]
-    assert service("worker-gpu")["profiles"] == ["gpu"]
+    gpu = service("worker-gpu")
+    assert gpu["profiles"] == ["gpu"]
+    reserved = gpu["deploy"]["resources"]["reservations"]["devices"]
+    assert [d["capabilities"] for d in reserved] == [["gpu"]]
+    assert gpu["command"] == service("worker")["command"]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 from autosched.jobs.record import Page, Submitted
 from autosched.measure.journal import read_lines
 from autosched.testing.waiting import until
+from tests.cluster.compose import checks
 from tests.cluster.hosts import OUTSIDE, Network
 from tests.cluster.ports import answering, listeners
+from tests.cluster.skew import check_skew
 from tests.cluster.world import API_PORT, ClusterSettings, ClusterWorld, cluster_world
 from tests.service.submissions import submit
 
@@ -41,10 +45,13 @@ def check_ports(world: ClusterWorld) -> None:
 
 
 def check_drain(world: ClusterWorld) -> None:
-    """One worker leaves under load, comes again, and not one run came to nothing."""
+    """Each worker leaves under load, comes again, and not one run came to nothing."""
     leaving, job = world.workers[0], submit(world.store, 7, trials=100)
     until(lambda: any(e["trial"].startswith(job.id) for e in read_lines(world.journal)), seconds=60)
     leaving.run("python", "-m", "autosched", "worker", "--drain", seconds=90)
+    other = world.keeper.process(world.workers[1].name)
+    assert other is not None
+    assert other.end(seconds=90) == 0, "by SIGTERM, which a container engine sends"
     until(lambda: has_ended(world, job), seconds=120)
     world.wait_for_workers()
     ran_on = {e["device"] for e in read_lines(world.journal) if e["trial"].startswith(job.id)}
@@ -52,6 +59,17 @@ def check_drain(world: ClusterWorld) -> None:
     assert {e["attempt"] for e in read_lines(world.journal)} == {1}
     ran = [t for t, row in world.rows().items() if not row.is_reused]
     assert sorted(e["trial"] for e in read_lines(world.journal)) == sorted(ran)
+
+
+def check_health(world: ClusterWorld) -> None:
+    """By the very commands of the compose file, each where its service runs."""
+    database = world.database
+    programs = {"PATH": f"{database.server.programs}:{os.environ['PATH']}"}
+    places = {"api": world.coordinator, "head": world.head, "database": database.host}
+    assert places.keys() == checks().keys()
+    for service, command in checks().items():
+        told = {**programs, "PGHOST": database.host.address} if service == "database" else None
+        places[service].run(*command, env=told)
 
 
 def test_a_service_on_several_hosts(network: Network) -> None:
@@ -63,5 +81,7 @@ def test_a_service_on_several_hosts(network: Network) -> None:
             check_rows_name_their_devices(world, job)
         used = {e["device"] for e in read_lines(world.journal)}
         assert used == {f"{w.name}/simulated0" for w in world.workers}
+        check_health(world)
         check_ports(world)
         check_drain(world)
+        check_skew(world)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +43,8 @@ class ClusterWorld(Accounts):
     coordinator: Host = field(kw_only=True)
     head: Host = field(kw_only=True)
     workers: list[Host] = field(kw_only=True)
+    environment: Mapping[str, str] = field(kw_only=True)
+    """What the environment of the compose file would say."""
 
     @property
     def hosts(self) -> list[Host]:
@@ -78,7 +80,12 @@ def cluster_world(
         network.host(f"worker{i}", cores=settings.cores[i], cpuinfo=settings.cpuinfo[i])
         for i in range(settings.workers)
     ]
-    with database_on(network.host("database")) as database:
+    with database_on(network.host("database"), is_empty=True) as database:
+        environment = {
+            "RAY_AUTH_TOKEN": secrets.token_hex(32),
+            "AUTOSCHED_DB": database.far,
+        }
+        coordinator.run(*command_of("migrate"), env=_told("migrate", environment))
         store, keeper = connect(database.near), Keeper()
         world = ClusterWorld(
             network.shared / "journal",
@@ -90,6 +97,7 @@ def cluster_world(
             coordinator=coordinator,
             head=head,
             workers=workers,
+            environment=environment,
         )
         try:
             for program in _programs(world, settings):
@@ -106,26 +114,26 @@ def cluster_world(
 
 def _programs(world: ClusterWorld, settings: ClusterSettings) -> Iterator[Program]:
     """Those of the compose file, each on its host; what is added are the options of a test."""
-    environment = {
-        "RAY_AUTH_TOKEN": secrets.token_hex(32),
-        "AUTOSCHED_DB": world.database.far,
-    }
     lease = ("--lease-seconds", str(settings.lease_seconds))
     simulated = () if settings.seconds is None else ("--simulate", str(settings.seconds))
     more = {
-        "head": ("--node-ip", world.head.address),  # which only a resolver would know
         "dispatcher": lease,
         "worker": ("--journal", str(world.journal), *simulated),
+        "worker-gpu": ("--journal", str(world.journal), *simulated),
     }
     places = {
         "head": [world.head],
         "api": [world.coordinator],
         "dispatcher": [world.coordinator],
-        "worker": world.workers,
+        "worker": world.workers[:1],
+        "worker-gpu": world.workers[1:],
     }
     for service, hosts in places.items():
-        names = names_of(service)
-        command = (*command_of(service, {"head": world.head.address}), *more.get(service, ()))
+        command = (*command_of(service), *more.get(service, ()))
         for host in hosts:
-            name = host.name if service == "worker" else service
-            yield Program(name, host, command, {n: environment[n] for n in names})
+            name = host.name if host in world.workers else service
+            yield Program(name, host, command, _told(service, world.environment))
+
+
+def _told(service: str, environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: environment[name] for name in names_of(service)}
