@@ -22,7 +22,6 @@ from tests.cluster.caller import Caller, new_caller
 from tests.cluster.cpuinfo import features_of, masked_cpuinfo
 from tests.cluster.hosts import Host, Network
 from tests.cluster.instructions import beyond, instructions
-from tests.cluster.keeping import Program
 from tests.cluster.world import ClusterSettings, ClusterWorld, cluster_world
 
 SOURCE = "suite:GMM/1@1"
@@ -91,16 +90,12 @@ def check_untuned(kinds: TwoKinds, job: dict[str, Any], target: str, host: Host)
 
 
 def add_builder(world: ClusterWorld) -> Path:
-    """A host like its machine that compiles for the others; the log of what its compiler was asked."""
+    """A host like its machine that compiles for the others; the log of what its compiler is asked."""
     log, compiler = world.network.shared / "compiled", world.network.shared / "gcc"
     real = shutil.which("gcc") or ""
     compiler.write_text(f'#!/bin/sh\necho "$@" >> {log}\nexec {shlex.quote(real)} "$@"\n')
     compiler.chmod(0o755)
-    like = world.keeper.programs[world.workers[0].name]
-    more = ("--build-only", "--compiler", str(compiler))
-    host = world.network.host("builder")
-    world.keeper.keep(Program("builder", host, (*like.command, *more), like.environment))
-    until(lambda: "builder" in world.alive_workers(), seconds=300)
+    world.add_builder("--compiler", str(compiler))
     return log
 
 

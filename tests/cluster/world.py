@@ -61,6 +61,15 @@ class ClusterWorld(Accounts):
         wanted = {host.name for host in self.workers}
         until(lambda: wanted <= self.alive_workers(), seconds=seconds)
 
+    def add_builder(self, *options: str, seconds: float = 300.0) -> Host:
+        """A host more, like the workers, that compiles for them and has no device."""
+        like = self.keeper.programs[self.workers[0].name]
+        host = self.network.host("builder")
+        command = (*like.command, "--build-only", *options)
+        self.keeper.keep(Program(host.name, host, command, like.environment))
+        until(lambda: host.name in self.alive_workers(), seconds=seconds)
+        return host
+
 
 def _line(process: psutil.Process) -> str:
     try:
