@@ -3,41 +3,27 @@
 from __future__ import annotations
 
 import pytest
-from autosched_workers.cluster.node import TOKEN
 
 from autosched.testing.waiting import until
-from tests.cluster.hosts import Host, Network
-from tests.cluster.ports import answering
-from tests.cluster.process import Running
+from tests.cluster.heads import CLUSTER, PORT, SECRET, WORKER, start_head, wait_for_head
+from tests.cluster.hosts import Network
 
-PORT = 6379
-SECRET = {TOKEN: "1f" * 32}
-CLUSTER = ("python", "-m", "autosched_workers.cluster")
-WORKER = ("python", "-m", "autosched", "worker", "--simulate=1")
 DISPATCHER = ("python", "-m", "autosched_workers", "--db=sqlite:////tmp/a.db")
 PROBE = ("python", "-m", "autosched_workers.cluster.probe")
-
-
-def start_head(host: Host, *, is_open: bool) -> Running:
-    head = (*CLUSTER, "head", f"--node-ip={host.address}", f"--port={PORT}")
-    if is_open:
-        return host.popen(*head, "--insecure", log="head")
-    return host.popen(*head, env=SECRET, log="head")
 
 
 @pytest.mark.slow
 def test_only_a_cluster_that_asks_for_a_token_is_joined(network: Network) -> None:
     unlocked, locked, joining = (network.host(n) for n in ("unlocked", "locked", "joining"))
     start_head(unlocked, is_open=True)
-    start_head(locked, is_open=False)
-    for host in (unlocked, locked):
-        until(lambda at=host.address: answering(joining, at, [PORT]), seconds=60, pause=0.2)
+    start_head(locked)
+    cluster = wait_for_head(unlocked, joining)
+    wait_for_head(locked, joining)
     found = [
         joining.run(*PROBE, f"{host.address}:{PORT}").stdout.strip()
         for host in (unlocked, locked, joining)
     ]
     assert found == ["open", "closed", "none"]
-    cluster = f"--cluster={unlocked.address}:{PORT}"
     joining.run("python", "-m", "autosched", "db", "upgrade", "--db=sqlite:////tmp/a.db")
     for program in (WORKER, (*CLUSTER, "bridge"), DISPATCHER):
         done = joining.run(*program, cluster, env=SECRET, check=False)
