@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from autosched_workers.cluster.fleet import described
@@ -11,6 +12,9 @@ from autosched_workers.cluster.pauses import Pauses
 from autosched_workers.cluster.workplace import VARIABLE, Workplace, workplace_of
 from autosched_workers.simulation.lab import SimulatedLab
 from ray import exceptions
+
+from autosched.db.store import open_store
+from autosched.errors import InvalidInput
 
 
 @pytest.mark.parametrize(
@@ -52,6 +56,27 @@ def test_a_host_of_other_versions_is_listed_and_serves_nothing(problem: str) -> 
     assert (worker.state, worker.note) == ("quarantined" if problem else "active", problem)
     assert worker.versions == {"space": "1", "driver": "550.54"}
     assert setups == (frozenset() if problem else offer.setups())
+
+
+def test_a_host_that_describes_itself_in_other_words_is_listed_as_it_says(tmp_path: Path) -> None:
+    message = {
+        "worker": "h-1",
+        "host": "h",
+        "target": {"kind": "cpu", "isa": "x86-64", "sockets": 2},
+        "toolchain": {"compiler": "gcc"},
+        "devices": ["h/d"],
+        "versions": {"space": "9"},
+        "problem": "space: need 2, have 9",
+    }
+    worker, setups = described(message)
+    assert (worker.state, worker.note) == ("quarantined", "space: need 2, have 9")
+    assert worker.target == message["target"]
+    assert setups == frozenset()
+    with open_store(f"sqlite:///{tmp_path}/a.db") as store:
+        store.register(worker)
+        assert [w.target for w in store.workers()] == [message["target"]]
+    with pytest.raises(InvalidInput, match="sockets"):
+        described({**message, "problem": ""})
 
 
 @pytest.mark.parametrize("seconds", [None, 0.1])

@@ -7,6 +7,7 @@ host that a new bridge has not met again within `MEET_AGAIN_SECONDS` is gone.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import shutil
@@ -19,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import IO, Any
 
 from autosched.entry.service_log import Log
+from autosched.errors import InvalidInput
 from autosched.jobs.record import SetupKey
 from autosched.jobs.workers import DRIVER, Worker
 from autosched.target.calibration import calibration_values, parse_calibration
@@ -148,15 +150,43 @@ class ClusterFleet:
 
 def described(message: Mapping[str, Any]) -> tuple[Worker, frozenset[SetupKey]]:
     """A worker as its host describes itself; with a problem it has a place among the workers, and serves nothing."""
-    target = target_of_fields(message["target"], f"host {message['host']}")
-    toolchain = toolchain_of_fields(message["toolchain"])
-    offer = Offer(target, toolchain, tuple(message["devices"]))
     driver = message.get("driver")
     versions = message["versions"] | ({} if driver is None else {DRIVER: driver})
+    try:
+        target = target_of_fields(message["target"], f"host {message['host']}")
+        toolchain = toolchain_of_fields(message["toolchain"])
+    except (InvalidInput, LookupError):
+        if not message["problem"]:
+            raise
+        return _strange(message, versions), frozenset()
+    offer = Offer(target, toolchain, tuple(message["devices"]))
     worker = offer.worker(message["worker"], message["host"], versions)
     if message["problem"]:
         return replace(worker, state="quarantined", note=message["problem"]), frozenset()
     return worker, offer.setups()
+
+
+def _strange(message: Mapping[str, Any], versions: Mapping[str, str]) -> Worker:
+    """A worker of another version, whose words for a machine we do not know: as it says, under keys of its own."""
+    target, toolchain = message["target"], message["toolchain"]
+    return Worker(
+        id=message["worker"],
+        host=message["host"],
+        target_key=_key_of(target),
+        target=target,
+        max_threads=target.get("threads", 1),
+        toolchain_key=_key_of(toolchain),
+        toolchain=toolchain,
+        devices=tuple(message["devices"]),
+        versions=versions,
+        state="quarantined",
+        note=message["problem"],
+    )
+
+
+def _key_of(fields: Mapping[str, Any]) -> str:
+    text = json.dumps(fields, sort_keys=True)
+    return f"strange-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 
 def _out(bridge: _Running) -> IO[bytes]:
