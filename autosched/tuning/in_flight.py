@@ -30,9 +30,9 @@ class InFlight:
     def results(
         self, calls: Iterable[Callable[[], Result]], n_devices: int = 1
     ) -> Generator[Result, None, None]:
-        """The results of `calls` in order, no more of them under way or not yet taken than the devices may have. What
-        is under way when a call is not to be had still gives its result; then it raises. Nothing is under way any more
-        when it has ended, however it ends: who does not take all results closes it."""
+        """The results of `calls` in order, no more of them under way or not yet taken than the devices may have. Where a
+        call fails or is not to be had no further one is made: those under way still give their results, then it raises.
+        Nothing is under way any more when it has ended, however it ends: who does not take all results closes it."""
         most = min(self._most * n_devices, MOST_THREADS)
         if most == 1:
             yield from (call() for call in calls)
@@ -46,19 +46,21 @@ class InFlight:
     def _in_order(
         self, wanted: Iterator[Callable[[], Result]], pending: deque[Future[Result]], most: int
     ) -> Iterator[Result]:
-        stopped: BaseException | None = None
-        while stopped is None:
+        errors: list[BaseException] = []
+        while True:
             try:
-                call = next(wanted, None)
+                while not errors and len(pending) < most:
+                    if (call := next(wanted, None)) is None:
+                        break
+                    pending.append(self._threads.submit(call))
             except BaseException as error:
-                stopped = error
+                errors.append(error)
+            if not pending:
                 break
-            if call is None:
-                break
-            pending.append(self._threads.submit(call))
-            if len(pending) == most:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
-        if stopped is not None:
-            raise stopped
+            try:
+                yield pending[0].result()
+            except Exception as error:
+                errors.append(error)
+            pending.popleft()
+        if errors:
+            raise errors[0]

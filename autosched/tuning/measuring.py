@@ -22,6 +22,8 @@ from autosched.tuning.phases import PhaseClock
 from autosched.tuning.task import Task
 from autosched.tuning.turns import Turns
 
+Result = tuple[Trial, BuildResult, Measurement]
+
 
 @dataclass(eq=False)
 class Measuring:
@@ -42,13 +44,16 @@ class Measuring:
         with self.clock.phase("build"):
             builds = self.build(task, trials)
         runs = self._runs(task, trials, builds, turns.checkpoint)
-        with closing(self.in_flight.results(runs, turns.n_devices())) as measured:
-            for trial, build in zip(trials, builds, strict=True):
-                with self.clock.phase("run"):
-                    measurement = next(measured)
+        with closing(self.in_flight.results(runs, turns.n_devices())) as results:
+            while (result := self._next(results)) is not None:
+                trial, build, measurement = result
                 self._close(task, trial, measurement)
                 if build.artefact is not None:
                     task.keep_artefact(trial, build.artefact)
+
+    def _next(self, results: Iterator[Result]) -> Result | None:
+        with self.clock.phase("run"):
+            return next(results, None)
 
     def _runs(
         self,
@@ -56,18 +61,21 @@ class Measuring:
         trials: Sequence[Trial],
         builds: Sequence[BuildResult],
         checkpoint: Callable[[], None],
-    ) -> Iterator[Callable[[], Measurement]]:
-        """What gives each trial's measurement."""
+    ) -> Iterator[Callable[[], Result]]:
+        """What gives each trial's result."""
         for trial, build in zip(trials, builds, strict=True):
             checkpoint()
             policy = TimingPolicy(threads=self.threads, best_seconds=task.best_seconds)
-            yield partial(self._measurement, task, trial, build, policy)
+            yield partial(self._result, task, trial, build, policy)
 
     def build(self, task: Task, trials: Sequence[Trial]) -> list[BuildResult]:
         """A build a trial, in order."""
         return self.builder.build(
             task.codebook.kernels([t.candidate for t in trials]), together=True
         )
+
+    def _result(self, task: Task, trial: Trial, build: BuildResult, policy: TimingPolicy) -> Result:
+        return trial, build, self._measurement(task, trial, build, policy)
 
     def _measurement(
         self, task: Task, trial: Trial, build: BuildResult, policy: TimingPolicy

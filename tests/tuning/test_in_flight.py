@@ -67,3 +67,22 @@ def test_nothing_is_under_way_when_it_has_ended(most: int) -> None:
     with pytest.raises(ZeroDivisionError):
         list(InFlight(most).results([fails, goes_on]))
     assert ended
+
+
+@pytest.mark.parametrize("most", [2, 3])
+def test_where_one_fails_the_others_under_way_still_give_their_results(most: int) -> None:
+    begun, failed = threading.Barrier(most), threading.Event()
+
+    def run(number: int) -> int:
+        begun.wait(60)
+        if number == 0:
+            failed.set()
+            raise ZeroDivisionError
+        assert failed.wait(60)
+        return number
+
+    calls = [lambda i=i: run(i) for i in range(9)]  # type: ignore[misc]
+    found: list[int] = []
+    with pytest.raises(ZeroDivisionError):
+        found.extend(InFlight(most).results(calls))  # what came before the error is kept
+    assert found == list(range(1, most))
