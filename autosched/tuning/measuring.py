@@ -28,7 +28,8 @@ Result = tuple[Trial, BuildResult, Measurement]
 @dataclass(eq=False)
 class Measuring:
     """Builder, runner and store of a job; `listen` hears of every closed trial. `in_flight`: how many trials
-    are handed to the runner at once for each device. `unstored`: trials that were run, and are not closed yet."""
+    are handed to the runner at once for each device. `unstored`: trials that were run, or may have been, and of
+    which the store knows neither the result nor a later attempt."""
 
     builder: Builder
     runner: Runner
@@ -90,10 +91,12 @@ class Measuring:
         while attempt is not None:
             run = f"{trial.id}#{attempt}"
             measured = self.runner.measure(build.artefact, task.check, policy, run=run)
+            self.unstored.add(trial.id)
             if measured.outcome is not Outcome.LOST:
-                self.unstored.add(trial.id)
                 break
             attempt = self.store.next_attempt(task.id, trial.number)
+            if attempt is not None:
+                self.unstored.discard(trial.id)
         return _with_build(measured, build, build.artefact)
 
     def _close(self, task: Task, trial: Trial, measurement: Measurement) -> None:

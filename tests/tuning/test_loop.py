@@ -17,7 +17,7 @@ from autosched.nest.nodes import Nest
 from autosched.records.memory import MemoryStore
 from autosched.records.outcome import Outcome
 from autosched.records.record import Measurement, Trial
-from autosched.records.store import Job, JobSpec
+from autosched.records.store import MAX_ATTEMPTS, Job, JobSpec
 from autosched.search.make import make_policy
 from autosched.sketch.generate import generate
 from autosched.target.files import load_target
@@ -143,6 +143,14 @@ class FailingStore(MemoryStore):
             self._write(lambda: super(FailingStore, self).close(task_id, number, measurement))
         )
 
+    def next_attempt(
+        self, task_id: str, number: int, *, attempts: int = MAX_ATTEMPTS
+    ) -> int | None:
+        attempt: int | None = self._write(
+            lambda: super(FailingStore, self).next_attempt(task_id, number, attempts=attempts)
+        )
+        return attempt
+
 
 def proposals(trials: Sequence[Trial]) -> list[tuple[str, int, int, str]]:
     return [(t.task_id[-2:], t.number, t.round, t.candidate.key) for t in trials]
@@ -226,6 +234,14 @@ def test_a_killed_job_goes_on_exactly_as_it_would_have(at: int, *, after: bool) 
     assert proposals(second.trials()) == proposals(whole.trials())
     again = {t.id: t.measurement for t in second.trials()}
     assert all(again[trial_id] == measurement for trial_id, measurement in closed.items())
+
+
+@pytest.mark.parametrize("at", [2, 3, 5])
+def test_a_lost_run_is_unstored_until_its_next_attempt_or_its_loss_is_stored(at: int) -> None:
+    rig = Rig(FailingStore(at, after=False), lambda kernel: Outcome.LOST)
+    with pytest.raises(Killed):  # at 2 and 3: the next attempt; at 5, after the last: the loss
+        rig.loop.run()
+    assert rig.loop.measuring.unstored == {rig.trials()[0].id}
 
 
 def test_the_same_seed_proposes_the_same_and_another_does_not() -> None:
