@@ -6,11 +6,9 @@ started anew knows none, and says so.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Client, Connection
 
@@ -115,34 +113,30 @@ class Lines:
         self._free: list[Connection] = []
 
     def ask(self, call: Call) -> object:
-        """The answer; Away if there is no bridge, Lost if it ended under the call."""
-        with contextlib.ExitStack() as stack:
-            try:
-                line = stack.enter_context(self._line())
-            except OSError as error:
-                return Away(f"no bridge: {error}")
-            try:
-                line.send(call)
-                return line.recv()
-            except (EOFError, OSError):
-                line.close()
-                return Lost("the bridge ended")
+        """The answer; Away if no bridge takes the call, Lost if it ended under it."""
+        try:
+            line = self._line()
+            line.send(call)
+        except (EOFError, OSError) as error:
+            return Away(f"no bridge: {error}")
+        try:
+            answer = line.recv()
+        except (EOFError, OSError):
+            return Lost("the bridge ended")
+        with self._lock:
+            self._free.append(line)
+        return answer
 
     def close(self) -> None:
         with self._lock:
             while self._free:
                 self._free.pop().close()
 
-    @contextlib.contextmanager
-    def _line(self) -> Iterator[Connection]:
+    def _line(self) -> Connection:
         with self._lock:
-            line = self._free.pop() if self._free else None
-        if line is None:
-            line = Client(self._address.path, "AF_UNIX", authkey=self._address.secret)
-        yield line
-        if not line.closed:
-            with self._lock:
-                self._free.append(line)
+            if self._free:
+                return self._free.pop()
+        return Client(self._address.path, "AF_UNIX", authkey=self._address.secret)
 
 
 def fresh_address(folder: str) -> Address:

@@ -99,9 +99,8 @@ class _Remote:
         self._setup = setup
         self._place = place
         self._lock = threading.Lock()
-        self._name = secrets.token_hex(
-            8
-        )  # process ids come again, and hosts keep arrays by their keys
+        # Process ids come again, and hosts keep arrays by their keys.
+        self._name = secrets.token_hex(8)
         self._keys: dict[int, tuple[object, str]] = {}
         self._under_way = Counter[str]()
 
@@ -162,11 +161,13 @@ class _Remote:
             self._place.checkpoint()
             with self._device() as device:
                 answer = self._lines.ask(call(device))
+            if isinstance(answer, Unknown):
+                answer = self._lines.ask(Send(answer.key, arrays))
             match answer:
+                case None:
+                    continue  # what was sent is there now
                 case Away():
                     time.sleep(AWAY_SECONDS)
-                case Unknown(key):
-                    self._lines.ask(Send(key, arrays))
                 case Raised(text):
                     raise ClusterFault(text)
                 case _:
