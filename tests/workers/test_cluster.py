@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from autosched_workers.cluster.fleet import described
-from autosched_workers.cluster.losses import Meaning, meaning_of
+from autosched_workers.cluster.losses import Meaning, meaning_of, words_of
 from autosched_workers.cluster.pauses import Pauses
 from autosched_workers.cluster.workplace import VARIABLE, Workplace, workplace_of
 from autosched_workers.simulation.lab import SimulatedLab
@@ -29,6 +29,19 @@ from autosched.errors import InvalidInput
 )
 def test_an_error_is_a_lost_attempt_or_ours(error: Exception, meaning: Meaning) -> None:
     assert meaning_of(error) == meaning
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ValueError(), "ValueError()"),
+        (ValueError("at the end\nours"), "ours"),
+        (exceptions.GetTimeoutError(), "GetTimeoutError: GetTimeoutError()"),
+        (exceptions.GetTimeoutError("too late\nmore"), "GetTimeoutError: too late"),
+    ],
+)
+def test_an_error_is_said_in_one_line(error: Exception, words: str) -> None:
+    assert words_of(error) == words
 
 
 def test_pauses_grow_and_begin_anew_after_a_long_life() -> None:

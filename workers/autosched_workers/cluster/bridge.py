@@ -31,7 +31,7 @@ from autosched_workers.cluster.calls import (
     Unknown,
 )
 from autosched_workers.cluster.hosts import Hosts
-from autosched_workers.cluster.losses import meaning_of
+from autosched_workers.cluster.losses import meaning_of, words_of
 
 ARRAYS_KEPT = 64
 
@@ -56,9 +56,8 @@ class Bridge:
         try:
             return ANSWERS[type(call)](self, call)
         except Exception as error:
-            if meaning_of(error) == "lost":
-                return Lost(_first_line(error))
-            return Raised(_last_line(error))
+            answer = Lost if meaning_of(error) == "lost" else Raised
+            return answer(words_of(error))
 
     def _answer_all(self, line: Connection) -> None:
         with contextlib.suppress(EOFError, OSError), line:
@@ -118,14 +117,6 @@ class Bridge:
 
 def _away(what: str) -> Away:
     return Away(f"{what} is not there now")
-
-
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
-
-
-def _last_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[-1]
 
 
 ANSWERS: Mapping[type[Call], Callable[[Bridge, Any], object]] = {

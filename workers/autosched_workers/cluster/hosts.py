@@ -16,7 +16,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from autosched.entry.machine import Setup
 from autosched_workers.cluster.actors import Bench, Forge, Host
-from autosched_workers.cluster.losses import meaning_of
+from autosched_workers.cluster.losses import meaning_of, words_of
 from autosched_workers.cluster.node import RESOURCE
 from autosched_workers.versions import versions
 
@@ -119,7 +119,7 @@ class Hosts:
             if meaning_of(error) == "lost":
                 self._forget(node_id)  # and meet it again, should it be there
                 return
-            problem = str(error).strip().splitlines()[-1]
+            problem = words_of(error)
         if node.says:
             found = {"problem": problem, "calibrations": node.calibrations}
             self._say({"say": "joined", "worker": node.worker, **found, **node.says})

@@ -29,3 +29,9 @@ MEANINGS: tuple[tuple[type[Exception], Meaning], ...] = (
 def meaning_of(error: Exception) -> Meaning:
     """Errors that are not Ray's are ours."""
     return next((meaning for kind, meaning in MEANINGS if isinstance(error, kind)), "bug")
+
+
+def words_of(error: Exception) -> str:
+    """In one line: what Ray says of a loss, or what was raised, which stands last."""
+    lines = str(error).strip().splitlines() or [repr(error)]
+    return f"{type(error).__name__}: {lines[0]}" if meaning_of(error) == "lost" else lines[-1]
