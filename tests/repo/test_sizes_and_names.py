@@ -118,6 +118,7 @@ FOR_CHILDREN = {
     "workers/autosched_workers/processes.py",
     "workers/autosched_workers/cluster/fleet.py",
     "workers/autosched_workers/cluster/node_process.py",
+    "workers/autosched_workers/cluster/probe.py",
 }
 """Modules that make the environment of child processes; they read no setting from it."""
 
