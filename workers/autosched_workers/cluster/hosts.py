@@ -27,7 +27,8 @@ Say = Callable[[Mapping[str, Any]], None]
 
 @dataclass(eq=False)
 class Node:
-    """`worker`: how the dispatcher knows it, a new name each time it joins. `says`: see `Host.describe`."""
+    """`worker`: how the dispatcher knows it, a new name each time it joins, once it `is_known` to it. `says`: see
+    `Host.describe`."""
 
     worker: str
     host: Any
@@ -35,6 +36,7 @@ class Node:
     forge: Any = None
     benches: dict[str, Any] = field(default_factory=dict)
     calibrations: dict[str, str] = field(default_factory=dict)
+    is_known: bool = False
     is_draining: bool = False
     asked: Any = None
     """An answer to `is_draining` that is under way."""
@@ -75,24 +77,22 @@ class Hosts:
 
     def bench(self, device: str) -> Any:
         """The runner of a device; None while it cannot be used."""
-        with self._lock:
-            return next(
-                (n.benches[device] for n in self._nodes.values() if device in n.benches), None
-            )
+        return next((n.benches[device] for n in self._latest() if device in n.benches), None)
 
     def calibration(self, device: str) -> str | None:
-        with self._lock:
-            found = (n.calibrations.get(device) for n in self._nodes.values())
-            return next((text for text in found if text is not None), None)
+        found = (n.calibrations.get(device) for n in self._latest())
+        return next((text for text in found if text is not None), None)
 
     def forges(self, setup: Setup, devices: Sequence[str]) -> list[Any]:
         """Who compiles for devices: the hosts that have none themselves and are to stay, else their own."""
-        with self._lock:
-            able = [
-                n for n in self._nodes.values() if n.forge is not None and n.compiles_for(setup)
-            ]
+        able = [n for n in self._latest() if n.forge is not None and n.compiles_for(setup)]
         apart = [n.forge for n in able if not n.benches and not n.is_draining]
         return apart or [n.forge for n in able if not n.benches.keys().isdisjoint(devices)]
+
+    def _latest(self) -> list[Node]:
+        """Of each host the node that joined last: one that joined before has ended, though Ray does not know it yet."""
+        with self._lock:
+            return list({n.says.get("host"): n for n in self._nodes.values()}.values())
 
     def release(self, worker: str) -> None:
         """Tells a node that is to go that nothing of ours is under way there, once what it builds is built."""
@@ -120,29 +120,38 @@ class Hosts:
                 self._forget(node_id)  # and meet it again, should it be there
                 return
             problem = words_of(error)
-        if node.says:
-            found = {"problem": problem, "calibrations": node.calibrations}
-            self._say({"say": "joined", "worker": node.worker, **found, **node.says})
-        else:
-            self._say({"say": "refused", "worker": node.worker, "why": problem})
+        self._introduce(node_id, node, problem)
+
+    def _introduce(self, node_id: str, node: Node, problem: str) -> None:
+        """Tells of a node, unless it has been forgotten since: who is told later than that never hears of its end."""
+        with self._lock:
+            if node_id not in self._nodes:
+                return
+            if node.says:
+                found = {"problem": problem, "calibrations": node.calibrations}
+                self._say({"say": "joined", "worker": node.worker, **found, **node.says})
+                node.is_known = True
+            else:
+                self._say({"say": "refused", "worker": node.worker, "why": problem})
 
     def _open(self, node_id: str, node: Node) -> None:
         forge = _actor(Forge, node_id).remote()
         named = enumerate(node.says["devices"])
         benches = {device: _actor(Bench, node_id).remote(device, seed) for seed, device in named}
         texts = ray.get([b.calibrate.remote() for b in benches.values()], timeout=MEETING_SECONDS)
-        with self._lock:
-            node.forge, node.benches = forge, benches
-            node.calibrations = dict(zip(benches, texts, strict=True))
+        node.calibrations = dict(zip(benches, texts, strict=True))
+        node.benches = benches
+        node.forge = forge  # at last, for a host without benches builds for others
 
     def _forget(self, node_id: str) -> None:
         with self._lock:
             node = self._nodes.pop(node_id, None)
-        if node is None:
-            return
+            if node is None:
+                return
+            if node.is_known:
+                self._say({"say": "left", "worker": node.worker})
         for actor in node.actors():
             ray.kill(actor)
-        self._say({"say": "left", "worker": node.worker})
 
     def _ask_whether_draining(self, node: Node) -> None:
         """The answer to the last question is heard when it is there; nobody waits for it."""
@@ -157,7 +166,7 @@ class Hosts:
             is_draining = bool(ray.get(asked))
         except ray.exceptions.RayError:
             return
-        if is_draining and not node.is_draining:
+        if is_draining and node.is_known and not node.is_draining:
             node.is_draining = True
             self._say({"say": "draining", "worker": node.worker})
 
