@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
 import ray
 
 from autosched_workers.cluster.bridge import Bridge
 from autosched_workers.cluster.calls import Address
-from autosched_workers.cluster.hosts import Hosts
+from autosched_workers.cluster.hosts import Hosts, Say
 from autosched_workers.cluster.node import Member, node_command
 from autosched_workers.cluster.node_process import NodeProcess
 from autosched_workers.cluster.probe import can_join
@@ -26,7 +27,7 @@ from autosched_workers.cluster.probe import can_join
 STORE_BYTES = 512 << 20
 LOOK_SECONDS = 0.5
 JOIN_SECONDS = 60.0
-SILENT_SECONDS = 20.0
+SILENT_SECONDS = 20
 
 
 def run_bridge(member: Member) -> int:
@@ -41,29 +42,32 @@ def run_bridge(member: Member) -> int:
     # A driver needs a node on its host; this one has nothing to offer.
     command = node_command(member, cpus=0, resources={}, store_bytes=STORE_BYTES)
     node = NodeProcess(command, member.environment())
-    _join(member, node)
-    hosts = Hosts(_say_to(news))
-    address = Address(told["path"], bytes.fromhex(told["secret"]))
-    alone = threading.Event()
-    for body in (lambda: Bridge(hosts).serve(address), lambda: _listen(hosts, alone)):
-        threading.Thread(target=body, daemon=True).start()
-    watch = _watched(None)
+    ended = threading.Event()
     try:
-        while node.poll() is None and hosts.look(member.node_ip) and not alone.wait(LOOK_SECONDS):
-            watch = _watched(watch)
+        _join(member, node)
+        hosts = Hosts(_say_to(news))
+        bridge, address = Bridge(hosts), Address(told["path"], bytes.fromhex(told["secret"]))
+        for body in (lambda: bridge.serve(address), lambda: _listen(hosts)):
+            threading.Thread(target=_run, args=(body, ended), daemon=True).start()
+        while node.poll() is None and _look(hosts, member) and not ended.wait(LOOK_SECONDS):
+            pass
     finally:
         node.end()
-    return 0 if alone.is_set() else 1
+    return 0 if ended.is_set() else 1
 
 
-def _watched(last: threading.Timer | None) -> threading.Timer:
-    """Puts off the end of a process that can ask nobody any more."""
-    if last is not None:
-        last.cancel()
-    watch = threading.Timer(SILENT_SECONDS, os._exit, [1])
-    watch.daemon = True
-    watch.start()
-    return watch
+def _run(body: Callable[[], None], ended: threading.Event) -> None:
+    """Without one of its threads it is no bridge, however that ended."""
+    try:
+        body()
+    finally:
+        ended.set()
+
+
+def _look(hosts: Hosts, member: Member) -> bool:
+    """See `Hosts.look`. The system ends a process that waits in Ray and can ask nobody any more."""
+    signal.alarm(SILENT_SECONDS)
+    return hosts.look(member.node_ip)
 
 
 def _join(member: Member, node: NodeProcess) -> None:
@@ -84,7 +88,7 @@ def _join(member: Member, node: NodeProcess) -> None:
             time.sleep(LOOK_SECONDS)
 
 
-def _say_to(news: TextIO) -> Any:
+def _say_to(news: TextIO) -> Say:
     lock = threading.Lock()
 
     def say(message: Mapping[str, Any]) -> None:
@@ -94,10 +98,9 @@ def _say_to(news: TextIO) -> Any:
     return say
 
 
-def _listen(hosts: Hosts, alone: threading.Event) -> None:
+def _listen(hosts: Hosts) -> None:
     """To the dispatcher, to its end."""
     for line in sys.stdin:
         message = json.loads(line)
         if message["say"] == "release":
             hosts.release(message["worker"])
-    alone.set()
