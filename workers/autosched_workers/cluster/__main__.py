@@ -38,13 +38,13 @@ def _head(given: argparse.Namespace, token: str) -> int:
 
 
 def _worker(given: argparse.Namespace, token: str) -> int:
-    from autosched_workers.cluster.worker import WorkerOptions, run_worker
+    from autosched_workers.cluster.worker import run_worker
 
     devices = tuple(given.devices.split(","))
     workplace = Workplace(
         "", given.compiler, given.journal, given.simulate, devices, given.build_only
     )
-    run_worker(WorkerOptions(_member(given, token), workplace))
+    run_worker(_member(given, token), workplace)
     return 0
 
 

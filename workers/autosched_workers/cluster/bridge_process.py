@@ -24,7 +24,6 @@ from autosched_workers.cluster.node import Member, node_command
 from autosched_workers.cluster.node_process import NodeProcess
 from autosched_workers.cluster.probe import can_join
 
-STORE_BYTES = 512 << 20
 LOOK_SECONDS = 0.5
 JOIN_SECONDS = 60.0
 SILENT_SECONDS = 20
@@ -39,9 +38,8 @@ def run_bridge(member: Member) -> int:
     news = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what Ray prints is no news
     told = json.loads(sys.stdin.readline())
-    # A driver needs a node on its host; this one has nothing to offer.
-    command = node_command(member, cpus=0, resources={}, store_bytes=STORE_BYTES)
-    node = NodeProcess(command, member.environment())
+    # A driver needs a node on its host.
+    node = NodeProcess(node_command(member, is_worker=False), member.environment())
     ended = threading.Event()
     try:
         _join(member, node)

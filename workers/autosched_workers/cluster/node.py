@@ -12,9 +12,11 @@ from pathlib import Path
 from autosched.errors import InvalidInput
 
 RESOURCE = "autosched"
-"""What a node of ours is known by."""
+"""What a worker's node is known by."""
 
+STORE_BYTES = 512 << 20
 HEAD_STORE_BYTES = 100 << 20
+"""Of Ray's store of objects, in shared memory."""
 
 DETECTION = {
     "RAY_health_check_initial_delay_ms": "1000",
@@ -67,15 +69,13 @@ def own_address(head: str) -> str:
         raise InvalidInput(f"cluster {head!r}: must be HOST:PORT of a head: {error}") from None
 
 
-def node_command(
-    member: Member, *, cpus: int, resources: Mapping[str, float], store_bytes: int
-) -> list[str]:
-    """A node that lasts as long as its process."""
+def node_command(member: Member, *, is_worker: bool) -> list[str]:
+    """A node that lasts as long as its process; known as a worker's, or one that has nothing to offer."""
     return [
-        *_start(member, store_bytes),
+        *_start(member, STORE_BYTES),
         f"--address={member.head}",
-        f"--num-cpus={cpus}",
-        f"--resources={json.dumps(dict(resources))}",
+        f"--num-cpus={int(is_worker)}",
+        *([f"--resources={json.dumps({RESOURCE: 1})}"] if is_worker else []),
     ]
 
 

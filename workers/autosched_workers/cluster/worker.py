@@ -16,12 +16,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from autosched.entry.host_worker import hold_worker
 from autosched.measure.janitor import fresh_tag, sweep
-from autosched_workers.cluster.node import RESOURCE, Member, node_command
+from autosched_workers.cluster.node import Member, node_command
 from autosched_workers.cluster.node_process import NodeProcess
 from autosched_workers.cluster.pauses import Pauses
 from autosched_workers.cluster.probe import can_join
@@ -31,30 +31,18 @@ SILENT_SECONDS = 45.0
 SWEEP_SECONDS = 30.0
 DRAIN_SECONDS = 60.0
 LOOK_SECONDS = 0.1
-STORE_BYTES = 512 << 20
 
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class WorkerOptions:
-    """`workplace` without its folder; `cpus`: what Ray is told that the host has."""
-
-    member: Member
-    workplace: Workplace
-    cpus: int = 1
-    store_bytes: int = STORE_BYTES
-    drain_seconds: float = DRAIN_SECONDS
-
-
 class ClusterWorker:
-    """Runs until `stop` has been called and the node has ended."""
+    """Runs until `stop` has been called and the node has ended. `workplace`: without its folder."""
 
-    def __init__(self, options: WorkerOptions, say: Say) -> None:
-        self._options = options
+    def __init__(self, member: Member, workplace: Workplace, say: Say) -> None:
+        self._member = member
         self._say = say
         folder = tempfile.mkdtemp(prefix=f"{fresh_tag()}-")
-        self._place = replace(options.workplace, folder=folder)
+        self._place = replace(workplace, folder=folder)
         self._node: NodeProcess | None = None
         self._started_at = 0.0
         self._restart_at = 0.0
@@ -83,7 +71,7 @@ class ClusterWorker:
         if self._stop_by is None:
             self._say("finishing what is under way")
             self._place.drain_file.touch()
-            self._stop_by = now + self._options.drain_seconds
+            self._stop_by = now + DRAIN_SECONDS
         is_unknown = self._node is None or not self._place.heard_file.exists()
         return is_unknown or self._place.released_file.exists() or now >= self._stop_by
 
@@ -103,19 +91,12 @@ class ClusterWorker:
         for file in (self._place.heard_file, self._place.released_file):
             file.unlink(missing_ok=True)
         self._started_at = now
-        member = self._options.member
-        if not can_join(member):
-            self._ended(f"no head answers at {member.head}", now)
+        if not can_join(self._member):
+            self._ended(f"no head answers at {self._member.head}", now)
             return
-        command = node_command(
-            member,
-            cpus=self._options.cpus,
-            resources={RESOURCE: 1},
-            store_bytes=self._options.store_bytes,
-        )
-        environment = {**member.environment(), **self._place.environment()}
-        self._node = NodeProcess(command, environment)
-        self._say(f"joining {member.head}")
+        environment = {**self._member.environment(), **self._place.environment()}
+        self._node = NodeProcess(node_command(self._member, is_worker=True), environment)
+        self._say(f"joining {self._member.head}")
 
     def _ended(self, why: str, now: float) -> None:
         self._end_node()
@@ -137,10 +118,10 @@ def _age_seconds(file: Path) -> float:
         return 0.0
 
 
-def run_worker(options: WorkerOptions) -> None:
+def run_worker(member: Member, workplace: Workplace) -> None:
     """As this host's only worker until SIGTERM or SIGINT, and until what is under way is finished. DeviceBusy: the host
     has one already. InvalidInput: the head lets anybody in."""
-    worker = ClusterWorker(options, lambda text: print(text, file=sys.stderr, flush=True))
+    worker = ClusterWorker(member, workplace, lambda text: print(text, file=sys.stderr, flush=True))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: worker.stop())
     with hold_worker():
