@@ -37,6 +37,13 @@ class NodeProcess:
         """Its exit status; None while it runs."""
         return self._process.poll()
 
+    def reap(self) -> None:
+        """Takes the status of what became a child of this process, and has ended."""
+        for child in psutil.Process().children():
+            if child.pid != self._process.pid:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(child.pid, os.WNOHANG)
+
     def end(self) -> None:
         """It and all that is left of it."""
         while children := psutil.Process().children(recursive=True):

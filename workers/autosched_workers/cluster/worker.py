@@ -79,6 +79,8 @@ class ClusterWorker:
         if now - self._swept_at >= SWEEP_SECONDS:
             self._swept_at = now
             sweep()
+            if self._node is not None:
+                self._node.reap()
         if self._node is None:
             if now >= self._restart_at and not self._stop_asked:
                 self._start(now)
