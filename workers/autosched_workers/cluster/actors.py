@@ -137,8 +137,8 @@ class _Kept(Generic[Opened]):
 
     def get(self, setup: Setup) -> Opened:
         if setup != self._setup:
-            self._stack.close()
             self._setup = None
+            self._stack.close()
             self._opened = self._stack.enter_context(self._open_(setup))
             self._setup = setup
         return self._opened
