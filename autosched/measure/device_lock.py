@@ -15,7 +15,6 @@ import contextlib
 import fcntl
 import os
 import re
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +22,9 @@ from pathlib import Path
 from autosched.errors import AutoschedError
 
 POLL_SECONDS = 0.1
+
+FOLDER = Path("/tmp/autosched-locks")
+"""One for all: who keeps temporary files elsewhere wants the same devices."""
 
 OnWait = Callable[[str], None]
 
@@ -145,7 +147,7 @@ def _written(file: int) -> int | None:
 def _path(device: str, folder: Path | None, suffix: str) -> Path:
     if not re.fullmatch(r"[A-Za-z0-9._-]+", device):
         raise ValueError(f"device {device!r}: letters, digits, '.', '_' and '-' only")
-    shared = folder or Path(tempfile.gettempdir()) / "autosched-locks"
+    shared = folder or FOLDER
     if not shared.is_dir():
         with contextlib.suppress(FileExistsError):
             shared.mkdir(parents=True)
