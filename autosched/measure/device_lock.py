@@ -123,7 +123,8 @@ def holder_of(device: str, *, folder: Path | None = None) -> int | None:
 
 @contextlib.contextmanager
 def _open(path: Path) -> Iterator[int]:
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    # Not O_CREAT: some kernels refuse that for another user's file, though it is there and may be written.
+    file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
         yield file
     finally:
