@@ -48,6 +48,7 @@ from autosched_workers.messages import (
     Tick,
 )
 from autosched_workers.processes import JobProcesses
+from autosched_workers.roster import Roster
 from autosched_workers.state import Options, State
 from autosched_workers.timers import Timers
 from autosched_workers.turns import TurnRules
@@ -74,9 +75,7 @@ class Dispatcher:
         self._fleet = fleet
         self._log = log
         self._processes = JobProcesses(fleet.lab)
-        self._joined: dict[str, Joined] = {}
-        self._draining: set[str] = set()
-        self._to_release: set[str] = set()
+        self._roster = Roster()
         self._wake_reader, self._wake_writer = os.pipe()
         os.set_blocking(self._wake_reader, False)
         self._stop_asked = False
@@ -104,7 +103,7 @@ class Dispatcher:
                 self._handle(event)
             self._let_go()
         self._store.release_devices(self._post.holder)
-        for worker_id in self._joined:
+        for worker_id in self._roster.states():
             self._store.seen(worker_id, "gone")
         self._log.info("dispatcher_ended")
 
@@ -158,7 +157,7 @@ class Dispatcher:
         if self._state.is_stopping or self._state.is_lapsing:
             return
         lease = self._state.options.lease_seconds
-        offered = self._offered()
+        offered = self._roster.offered()
         for device in sorted(offered.keys() - self._state.devices.keys()):
             take = partial(self._store.lease_device, self._post.holder, device, lease_seconds=lease)
             if self._asked(take):
@@ -166,18 +165,8 @@ class Dispatcher:
                 self._handle(DeviceLeased(device, offered[device]))
                 self._timers.hurry("look")
 
-    def _offered(self) -> dict[str, frozenset[SetupKey]]:
-        """The devices that serve anything, of workers that are to stay."""
-        return {
-            device: joined.setups
-            for worker_id, joined in self._joined.items()
-            if joined.setups and worker_id not in self._draining
-            for device in joined.worker.devices
-        }
-
     def _be_seen(self) -> None:
-        for worker_id, joined in self._joined.items():
-            state = "draining" if worker_id in self._draining else joined.worker.state
+        for worker_id, state in self._roster.states().items():
             self._asked(partial(self._store.seen, worker_id, state))
 
     def _end_overdue(self) -> None:
@@ -194,7 +183,7 @@ class Dispatcher:
 
     def _worker_joined(self, news: Joined) -> None:
         worker = news.worker
-        self._joined[worker.id] = news
+        self._roster.join(news)
         self._log.info("worker_joined", worker=worker.id, state=worker.state, note=worker.note)
         self._write(lambda: self._store.register(worker))
         for values in news.calibrations:
@@ -205,32 +194,26 @@ class Dispatcher:
         self._store.calibrate(target_key, values)
 
     def _worker_draining(self, news: Draining) -> None:
-        if news.worker_id in self._joined:
+        if self._roster.drain(news.worker_id):
             self._log.info("worker_draining", worker=news.worker_id)
-            self._draining.add(news.worker_id)
-            self._to_release.add(news.worker_id)
             self._withdraw(news.worker_id, is_draining=True)
             self._timers.hurry("seen")
 
     def _worker_left(self, news: Left) -> None:
         self._log.warning("worker_left", worker=news.worker_id)
         self._withdraw(news.worker_id)
-        self._draining.discard(news.worker_id)
-        self._to_release.discard(news.worker_id)
-        del self._joined[news.worker_id]
+        self._roster.leave(news.worker_id)
         self._write(lambda: self._store.seen(news.worker_id, "gone"))
 
     def _withdraw(self, worker_id: str, *, is_draining: bool = False) -> None:
-        for device in self._joined[worker_id].worker.devices:
+        for device in self._roster.devices(worker_id):
             self._handle(DeviceWithdrawn(device, is_draining))
 
     def _let_go(self) -> None:
         """Of workers that are to go, once no job is on a device of theirs."""
         used = {d for h in self._state.held.values() for d in h.devices}
-        for worker_id in sorted(self._to_release):
-            if used.isdisjoint(self._joined[worker_id].worker.devices):
-                self._fleet.release(worker_id)
-                self._to_release.discard(worker_id)
+        for worker_id in self._roster.let_go(used):
+            self._fleet.release(worker_id)
 
     # What is commanded.
 
