@@ -262,8 +262,13 @@ def test_who_lost_the_job_has_no_time_left_on_a_draining_host() -> None:
 
 def test_a_job_that_nothing_serves_any_more_is_handed_over() -> None:
     two = [leased("h/d"), leased("k/d", THERE)]
-    state, _ = play([*two, Claimed(claim("a", setup=THERE)), DeviceWithdrawn("k/d")])
-    assert decide(state, seen())[1] == [StopProcess("a", "withdrawn")]
+    for devices in (two, two[1:]):
+        state, _ = play([*devices, Claimed(claim("a", setup=THERE)), Claimed(claim("b"))])
+        state, said = decide(state, DeviceWithdrawn("k/d"))
+        assert StopProcess("a", "withdrawn") in said
+        assert (StopProcess("b", "withdrawn") in said) == (devices != two)
+    state, _ = play([*two, Claimed(claim("a", setup=THERE)), all_kept("a")])
+    assert decide(state, seen())[1] == [StopProcess("a", "withdrawn")], "k/d is another's"
 
 
 def test_half_a_lease_without_heartbeat_stops_everything() -> None:

@@ -92,7 +92,14 @@ def _device_withdrawn(state: State, event: DeviceWithdrawn) -> Decision:
     using = [h.job_id for h in state.held.values() if event.device in h.devices]
     options = state.options
     seconds = options.drain_seconds if event.is_draining else options.grace_seconds
-    return _stop(replace(state, devices=devices), using, "withdrawn", seconds)
+    state = replace(state, devices=devices)
+    return _stop(state, [*using, *_stranded(state)], "withdrawn", seconds)
+
+
+def _stranded(state: State) -> list[str]:
+    """Jobs that wait for a device when none of ours serves them: another dispatcher may have one."""
+    held = state.held.values()
+    return [h.job_id for h in held if not h.devices and not state.serving(h.setup)]
 
 
 def _queue_seen(state: State, event: QueueSeen) -> Decision:
@@ -100,10 +107,7 @@ def _queue_seen(state: State, event: QueueSeen) -> Decision:
     state = replace(state, use=dict(survey.use))
     if state.is_stopping or state.is_lapsing or not state.devices:
         return state, []
-    stranded = [
-        h.job_id for h in state.held.values() if not h.devices and not state.serving(h.setup)
-    ]
-    state, commands = _stop(state, stranded, "withdrawn")
+    state, commands = _stop(state, _stranded(state), "withdrawn")
     chosen = _chosen(state, survey)
     if chosen:
         return state, [*commands, *(ClaimJob(w.job_id) for w in chosen)]
