@@ -7,15 +7,18 @@ pytest -s -m campaign tests/cluster/test_failover.py -k fifty   # the long form
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 
+import psutil
 import pytest
 
 from autosched.measure.journal import read_lines
 from autosched.testing.waiting import until
 from tests.cluster.failures import ALL_DEVICES, FAILURES
-from tests.cluster.hosts import Host, Network
+from tests.cluster.hosts import Network
 from tests.cluster.world import ClusterWorld, cluster_world
 from tests.service.accounting import check_accounts, check_never_two_at_once, closed
+from tests.service.world import Row
 
 COMMIT_SECONDS = 120.0
 STRAY_SECONDS = 60.0
@@ -47,29 +50,22 @@ def break_once(world: ClusterWorld, name: str, rng: random.Random, cut_seconds: 
 def strays(world: ClusterWorld) -> list[str]:
     """Processes on hosts that nobody keeps: above them stands no program of ours."""
     kept = {p.running.process.pid for p in world.keeper.programs.values() if p.running}
-    found = []
-    for host in [h for h in world.hosts if h.is_up]:
-        inits = {host.namespaces.init.pid}
-        for process in host.processes():
-            found += _stray(host, process.pid, kept, inits)
-    return found
+    running = [p for host in world.hosts if host.is_up for p in host.processes()]
+    return [line for process in running if (line := _stray(process, kept))]
 
 
-def _stray(host: Host, pid: int, kept: set[int], inits: set[int]) -> list[str]:
-    import psutil
-
+def _stray(process: psutil.Process, kept: set[int]) -> str:
+    """ "" for one that is kept, or gone."""
     try:
-        process = psutil.Process(pid)
-        above = {pid, *(p.pid for p in process.parents())}
-        line = " ".join(process.cmdline())[:80]
+        above = {process.pid, *(p.pid for p in process.parents())}
+        return "" if above & kept else " ".join(process.cmdline()) or process.name()
     except psutil.Error:
-        return []
-    return [] if above & kept else [f"{host.name}: {pid} {line}"]
+        return ""
 
 
-def check(world: ClusterWorld, names: list[str], before: dict[str, object]) -> None:
+def check(world: ClusterWorld, names: list[str], before: Mapping[str, Row]) -> None:
     reached = sum(world.devices if name in ALL_DEVICES else 1 for name in names)
-    check_accounts(world, before, kills=reached)  # type: ignore[arg-type]
+    check_accounts(world, before, kills=reached)
     check_never_two_at_once(read_lines(world.journal))
 
 
