@@ -32,6 +32,13 @@ def check_rows_name_their_devices(world: ClusterWorld, job: Submitted) -> None:
             assert row.measurement.device == ran_on[row.id]
 
 
+def check_actors(world: ClusterWorld) -> None:
+    """They measure at the priority of any other program: left to itself, Ray starts them as the least of all."""
+    for host in world.workers:
+        actors = world.processes(host, "ray::Bench", "ray::Forge", "ray::Host")
+        assert [p.nice() for p in actors] == [0, 0, 0]
+
+
 def check_ports(world: ClusterWorld) -> None:
     """Everything that listens anywhere is tried from the outer switch; the API alone answers."""
     outsider = world.network.outsider
@@ -81,6 +88,7 @@ def test_a_service_on_several_hosts(network: Network) -> None:
             check_rows_name_their_devices(world, job)
         used = {e["device"] for e in read_lines(world.journal)}
         assert used == {f"{w.name}/simulated0" for w in world.workers}
+        check_actors(world)
         check_health(world)
         check_ports(world)
         check_drain(world)
