@@ -15,6 +15,7 @@ from autosched_workers.cluster.calls import (
     Calibrate,
     Lines,
     Lost,
+    Measure,
     Raised,
     Send,
     SideBySide,
@@ -24,8 +25,11 @@ from autosched_workers.cluster.calls import (
 from autosched_workers.cluster.lab import ClusterFault, ClusterLab
 from autosched_workers.simulation.lab import CALIBRATION, SimulatedLab
 
+from autosched.codegen.kernel import Kernel
 from autosched.entry.machine import Setup
-from autosched.measure.protocol import InputSet, TimingPolicy
+from autosched.measure.protocol import Artefact, Check, InputSet, TimingPolicy
+from autosched.records.outcome import Outcome
+from autosched.records.record import Measurement
 from autosched.target.calibration import calibration_text
 
 CALL = Calibrate("h/d")
@@ -54,7 +58,7 @@ def bridge(address: Address, *answers: object) -> Iterator[list[object]]:
 
 class Anywhere:
     def devices(self) -> Sequence[str]:
-        return ("h/d",)
+        return ("h/d", "k/d")
 
     def checkpoint(self) -> None:
         """Nobody asks it to stop."""
@@ -92,3 +96,18 @@ def test_arrays_are_sent_where_they_are_not_known_and_a_fault_in_that_is_heard(
             machine.runner.side_by_side([], inputs, policy)
     kinds = [Calibrate, SideBySide, Send, SideBySide, SideBySide, Send]
     assert [type(call) for call in asked] == kinds
+
+
+def test_a_device_that_lost_something_is_not_asked_again_at_once(address: Address) -> None:
+    offer = SimulatedLab(0.0).offer()
+    setup = Setup(offer.target, offer.toolchain)
+    artefact = Artefact(Kernel("k", "c", "", (), (), (), (), (), (), 0), b"", ())
+    check, policy = Check(()), TimingPolicy(threads=1)
+    opened = ClusterLab(address).open(setup, 0, Anywhere())
+    measured = Measurement(Outcome.OK)
+    answers = (calibration_text(CALIBRATION), Lost("gone"), measured, measured)
+    with bridge(address, *answers) as asked, opened as machine:
+        found = [machine.runner.measure(artefact, check, policy).outcome for _ in range(3)]
+    assert found == [Outcome.LOST, Outcome.OK, Outcome.OK]
+    devices = [call.device for call in asked if isinstance(call, Measure)]
+    assert devices[0] != devices[1] == devices[2]

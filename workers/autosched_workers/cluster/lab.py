@@ -52,6 +52,9 @@ TRIES = 3
 LOST_SECONDS = 5.0
 """Between the first two tries, and twice that before the third: by then a host that is dead is known to be."""
 
+SHUNNED_SECONDS = 10.0
+"""After a loss, the device where it was: one whose host is dead fails at once what it is given, until that is known."""
+
 
 class ClusterFault(AutoschedError):
     """What was called on a node raised, or was lost again and again."""
@@ -103,6 +106,7 @@ class _Remote:
         self._name = secrets.token_hex(8)
         self._keys: dict[int, tuple[object, str]] = {}
         self._under_way = Counter[str]()
+        self._shunned_until: dict[str, float] = {}
 
     def calibration(self) -> str:
         return str(self._repeated(Calibrate))
@@ -160,7 +164,7 @@ class _Remote:
         while True:
             self._place.checkpoint()
             with self._device() as device:
-                answer = self._lines.ask(call(device))
+                answer = self._asked(device, call)
             if isinstance(answer, Unknown):
                 answer = self._lines.ask(Send(answer.key, arrays))
             match answer:
@@ -173,11 +177,23 @@ class _Remote:
                 case _:
                     return answer
 
+    def _asked(self, device: str, call: Callable[[str], Call]) -> object:
+        if self._is_shunned(device):
+            return Away(f"{device} has just lost something, and so have all others")
+        answer = self._lines.ask(call(device))
+        if isinstance(answer, Lost):
+            self._shunned_until[device] = time.monotonic() + SHUNNED_SECONDS
+        return answer
+
+    def _is_shunned(self, device: str) -> bool:
+        return time.monotonic() < self._shunned_until.get(device, 0.0)
+
     @contextmanager
     def _device(self) -> Iterator[str]:
-        """The one that has least to do."""
+        """The one that has least to do, of those that are not shunned if there are any."""
         with self._lock:
-            device = min(self._place.devices(), key=lambda d: self._under_way[d])
+            devices = self._place.devices()
+            device = min(devices, key=lambda d: (self._is_shunned(d), self._under_way[d]))
             self._under_way[device] += 1
         try:
             yield device
