@@ -60,7 +60,7 @@ def hold(process: Process, *arguments: str, phases: str = ALL_PHASES, seconds: f
     command = [
         *(str(program), "--config-file", str(CONFIGURATION), "run"),
         *(f"{process.url}/v1/openapi.json", "--phases", phases, "--checks", "all"),
-        *("--request-timeout", "30", "--workers", "2", *arguments),
+        *("--request-timeout", "30", "--workers", "1", *arguments),
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
     assert done.returncode == 0, done.stdout[-12_000:] + done.stderr[-2_000:]

@@ -12,7 +12,7 @@ DISPATCHER = ("python", "-m", "autosched_workers", "--db=sqlite:////tmp/a.db")
 PROBE = ("python", "-m", "autosched_workers.cluster.probe")
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_only_a_cluster_that_asks_for_a_token_is_joined(network: Network) -> None:
     unlocked, locked, joining = (network.host(n) for n in ("unlocked", "locked", "joining"))
     start_head(unlocked, is_open=True)

@@ -1,15 +1,21 @@
-"""A service on several hosts: work goes to all of them, only the API is reached from outside, a worker leaves politely."""
+"""A service on several hosts: work goes to all of them, only the API is reached from outside, a worker leaves politely,
+and nothing is lost whatever is killed."""
 
 from __future__ import annotations
 
 import os
+import random
+
+import pytest
 
 from autosched.jobs.record import Page, Submitted
 from autosched.measure.journal import read_lines
 from autosched.testing.waiting import until
 from tests.cluster.compose import checks
+from tests.cluster.failures import FAILURES
 from tests.cluster.hosts import OUTSIDE, Network
 from tests.cluster.ports import answering, listeners
+from tests.cluster.rounds import broken
 from tests.cluster.skew import check_skew
 from tests.cluster.world import API_PORT, ClusterSettings, ClusterWorld, cluster_world
 from tests.service.submissions import submit
@@ -53,7 +59,7 @@ def check_ports(world: ClusterWorld) -> None:
 
 def check_drain(world: ClusterWorld) -> None:
     """Each worker leaves under load, comes again, and not one run came to nothing."""
-    leaving, job = world.workers[0], submit(world.store, 7, trials=100)
+    leaving, job = world.workers[0], submit(world.store, next(world.sizes), trials=100)
     until(lambda: any(e["trial"].startswith(job.id) for e in read_lines(world.journal)), seconds=60)
     leaving.run("python", "-m", "autosched", "worker", "--drain", seconds=90)
     other = world.keeper.process(world.workers[1].name)
@@ -79,17 +85,29 @@ def check_health(world: ClusterWorld) -> None:
         places[service].run(*command, env=told)
 
 
+def check_jobs(world: ClusterWorld) -> None:
+    jobs = [submit(world.store, next(world.sizes), trials=40) for _ in world.workers]
+    until(lambda: all(has_ended(world, job) for job in jobs), seconds=120)
+    for job in jobs:
+        check_rows_name_their_devices(world, job)
+    used = {e["device"] for e in read_lines(world.journal)}
+    assert used == {f"{w.name}/simulated0" for w in world.workers}
+
+
+def check_failures(world: ClusterWorld) -> None:
+    """Each kind once."""
+    names = list(FAILURES)
+    assert list(broken(world, names, random.Random(1), cut_seconds=15.0)) == names
+
+
+@pytest.mark.slow
 def test_a_service_on_several_hosts(network: Network) -> None:
-    unhurried = ClusterSettings(lease_seconds=60.0)  # nothing is killed, and machines stall
-    with cluster_world(network, unhurried) as world:
-        jobs = [submit(world.store, size, trials=40) for size in range(2)]
-        until(lambda: all(has_ended(world, job) for job in jobs), seconds=120)
-        for job in jobs:
-            check_rows_name_their_devices(world, job)
-        used = {e["device"] for e in read_lines(world.journal)}
-        assert used == {f"{w.name}/simulated0" for w in world.workers}
+    """In one world, for starting one takes as long as what is shown."""
+    with cluster_world(network, ClusterSettings(lease_seconds=30.0)) as world:
+        check_jobs(world)
         check_actors(world)
         check_health(world)
         check_ports(world)
         check_drain(world)
+        check_failures(world)
         check_skew(world)

@@ -29,7 +29,7 @@ def raylet_of(host: Host) -> psutil.Process | None:
     return next((p for p in host.processes() if p.name() == "raylet"), None)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_the_node_of_a_killed_worker_is_ended_by_the_next(network: Network) -> None:
     head, host = network.host("head"), network.host("worker")
     start_head(head)

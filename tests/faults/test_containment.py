@@ -125,9 +125,9 @@ def test_a_warden_leaves_nothing_in_either_mode(namespaces: bool, tmp_path: Path
         "folder": str(tmp_path),
         "folder_prefix": tag,
         "environment": scrubbed_environment(tag),
-        "limits": {"wall_seconds": 0.5},
+        "limits": {"wall_seconds": 3.0},
     }
-    answer, _ = warden.ask(request, seconds=5.0)
+    answer, _ = warden.ask(request, seconds=30.0)
     assert answer["kind"] == "deadline"
     assert answer["strays"] >= 2
     assert len(list(tagged_processes(tag))) == 2

@@ -17,7 +17,7 @@ from autosched.records.outcome import Outcome
 
 SCRIPT = Path(__file__).with_name("simulated_job.py")
 TRIALS = 40
-KILLS = 4
+KILLS = 2
 
 
 def command(database: str) -> list[str]:

@@ -23,12 +23,12 @@ def db(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def test_a_job_goes_on_where_a_stopped_service_left_it(db: str, tmp_path: Path) -> None:
     with serving(db, tmp_path) as (service, client):
-        job = client.submit("suite:GMM/1@1", trials=200, seed=3)
+        job = client.submit("suite:GMM/1@1", trials=64, seed=3)
         until(lambda: client.job(job.id).trials > 10)
         end_politely(service)
     with serving(db, tmp_path) as (service, client):
         done = client.wait(job.id)
-        assert (done.state, done.end_reason, done.trials) == ("succeeded", "trials", 200)
+        assert (done.state, done.end_reason, done.trials) == ("succeeded", "trials", 64)
         (answer,) = client.best_many(source="suite:GMM/1@1").tasks
         assert answer.trial == done.tasks[0].trial
         end_politely(service)
