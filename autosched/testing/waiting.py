@@ -9,7 +9,7 @@ from typing import TypeVar
 Found = TypeVar("Found")
 
 
-def until(condition: Callable[[], Found], *, seconds: float = 30.0, pause: float = 0.02) -> Found:
+def until(condition: Callable[[], Found], *, seconds: float = 30.0, pause: float = 0.05) -> Found:
     """The first true answer of `condition`; AssertionError if there is none within `seconds`."""
     deadline = time.monotonic() + seconds
     while True:

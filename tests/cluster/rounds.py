@@ -17,6 +17,7 @@ from tests.service.world import Row
 
 COMMIT_SECONDS = 120.0
 STRAY_SECONDS = 60.0
+LOOK_SECONDS = 0.2
 
 
 def broken(
@@ -38,7 +39,7 @@ def goes_on(world: ClusterWorld) -> None:
         world.feed()
         return world.n_closed() > before
 
-    until(committed, seconds=COMMIT_SECONDS)
+    until(committed, seconds=COMMIT_SECONDS, pause=LOOK_SECONDS)
 
 
 def break_once(world: ClusterWorld, name: str, rng: random.Random, cut_seconds: float) -> None:
@@ -46,10 +47,14 @@ def break_once(world: ClusterWorld, name: str, rng: random.Random, cut_seconds: 
     goes_on(world)
     before = world.n_closed()
     n = rng.randrange(1, 12)
-    until(lambda: world.feed() or world.n_closed() >= before + n, seconds=COMMIT_SECONDS)
+    until(
+        lambda: world.feed() or world.n_closed() >= before + n,
+        seconds=COMMIT_SECONDS,
+        pause=LOOK_SECONDS,
+    )
     FAILURES[name](world, rng, cut_seconds)
     goes_on(world)
-    until(lambda: not strays(world), seconds=STRAY_SECONDS)
+    until(lambda: not strays(world), seconds=STRAY_SECONDS, pause=LOOK_SECONDS)
     world.wait_for_workers()
 
 

@@ -59,7 +59,7 @@ class ClusterWorld(Accounts):
 
     def wait_for_workers(self, seconds: float = 180.0) -> None:
         wanted = {host.name for host in self.workers}
-        until(lambda: wanted <= self.alive_workers(), seconds=seconds)
+        until(lambda: wanted <= self.alive_workers(), seconds=seconds, pause=0.2)
 
     def add_builder(self, *options: str, seconds: float = 300.0) -> Host:
         """A host more, like the workers, that compiles for them and has no device."""
