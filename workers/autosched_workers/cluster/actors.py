@@ -6,6 +6,7 @@ What a host says of itself is JSON, so that one of another version can still say
 from __future__ import annotations
 
 import contextlib
+import secrets
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -18,6 +19,7 @@ from autosched.entry.machine import Machine, Setup
 from autosched.measure.protocol import Artefact, Builder, BuildResult, TimingPolicy
 from autosched.records.record import Measurement, Timing
 from autosched.target.calibration import calibration_text
+from autosched_workers.cluster.standing import Standing
 from autosched_workers.cluster.workplace import workplace_of
 from autosched_workers.versions import driver_version, versions
 
@@ -30,10 +32,12 @@ ARRAYS_KEPT = 8
 
 
 class Host:
-    """A node."""
+    """A node, for one bridge."""
 
     def __init__(self) -> None:
         self._workplace = workplace_of()
+        self._standing = Standing(self._workplace.folder)
+        self._asker = secrets.token_hex(8)
 
     def describe(self) -> dict[str, Any]:
         """Once, when the node has joined."""
@@ -49,12 +53,11 @@ class Host:
         }
 
     def is_draining(self) -> bool:
-        self._workplace.heard_file.touch()
-        return self._workplace.drain_file.exists()
+        return self._standing.is_draining(self._asker)
 
     def release(self, *after: None) -> None:
         """Nothing of the cluster's is under way here any more, once Ray has awaited what was to come before."""
-        self._workplace.released_file.touch()
+        self._standing.release(self._asker)
 
 
 class Forge:

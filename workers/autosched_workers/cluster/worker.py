@@ -4,8 +4,8 @@ The node is started again, with growing pauses, when it ends: with its head, aft
 behind is ended first. A node that nobody has spoken to for `SILENT_SECONDS`, though somebody had, is a stranger to its
 head, which was restarted, and is started anew as well.
 
-Asked to end, it lets what is under way be finished: a file tells the dispatcher, through the node's actors, and another
-says that it has let go.
+Asked to end, it lets what is under way be finished: it tells the dispatchers through the node's actors, and waits until
+each that still asks has let go.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from autosched.entry.host_worker import hold_worker
 from autosched.measure.janitor import fresh_tag, sweep
@@ -25,9 +24,11 @@ from autosched_workers.cluster.node import Member, node_command
 from autosched_workers.cluster.node_process import NodeProcess
 from autosched_workers.cluster.pauses import Pauses
 from autosched_workers.cluster.probe import can_join
+from autosched_workers.cluster.standing import Standing
 from autosched_workers.cluster.workplace import Workplace
 
 SILENT_SECONDS = 45.0
+GONE_SECONDS = 10.0
 SWEEP_SECONDS = 30.0
 DRAIN_SECONDS = 60.0
 LOOK_SECONDS = 0.1
@@ -43,6 +44,7 @@ class ClusterWorker:
         self._say = say
         folder = tempfile.mkdtemp(prefix=f"{fresh_tag()}-")
         self._place = replace(workplace, folder=folder)
+        self._standing = Standing(folder)
         self._node: NodeProcess | None = None
         self._started_at = 0.0
         self._restart_at = 0.0
@@ -70,10 +72,14 @@ class ClusterWorker:
         now = time.monotonic()
         if self._stop_by is None:
             self._say("finishing what is under way")
-            self._place.drain_file.touch()
+            self._standing.drain()
             self._stop_by = now + DRAIN_SECONDS
-        is_unknown = self._node is None or not self._place.heard_file.exists()
-        return is_unknown or self._place.released_file.exists() or now >= self._stop_by
+        return self._node is None or self._is_released() or now >= self._stop_by
+
+    def _is_released(self) -> bool:
+        """By all who still ask."""
+        asking = [a for a, age in self._standing.askers().items() if age < GONE_SECONDS]
+        return all(self._standing.has_released(a) for a in asking)
 
     def _keep(self, now: float) -> None:
         if now - self._swept_at >= SWEEP_SECONDS:
@@ -86,12 +92,11 @@ class ClusterWorker:
                 self._start(now)
         elif (status := self._node.poll()) is not None:
             self._ended(f"the node ended with status {status}", now)
-        elif _age_seconds(self._place.heard_file) > SILENT_SECONDS:
+        elif min(self._standing.askers().values(), default=0.0) > SILENT_SECONDS:
             self._ended(f"nobody has spoken to the node for {SILENT_SECONDS:.0f} s", now)
 
     def _start(self, now: float) -> None:
-        for file in (self._place.heard_file, self._place.released_file):
-            file.unlink(missing_ok=True)
+        self._standing.forget()
         self._started_at = now
         if not can_join(self._member):
             self._ended(f"no head answers at {self._member.head}", now)
@@ -110,14 +115,6 @@ class ClusterWorker:
         if self._node is not None:
             self._node.end()
             self._node = None
-
-
-def _age_seconds(file: Path) -> float:
-    """Since it was written; 0 where it is not there."""
-    try:
-        return time.time() - file.stat().st_mtime
-    except FileNotFoundError:
-        return 0.0
 
 
 def run_worker(member: Member, workplace: Workplace) -> None:

@@ -17,7 +17,7 @@ VARIABLE = "AUTOSCHED_WORKPLACE"
 
 @dataclass(frozen=True)
 class Workplace:
-    """`folder` is the node's own, where it and its actors tell each other what is to happen. `simulated_seconds`: no
+    """`folder` is the node's own (see `standing`). `simulated_seconds`: no
     kernels, each run takes so long; `devices` are then the names of simulated ones. `journal`: what runs is noted.
     `is_build_only`: it compiles for other hosts, and has no device."""
 
@@ -39,21 +39,6 @@ class Workplace:
     def environment(self) -> dict[str, str]:
         """For the node, and so for its actors."""
         return {VARIABLE: json.dumps(asdict(self))}
-
-    @property
-    def drain_file(self) -> Path:
-        """There when the node is to go."""
-        return Path(self.folder, "drain")
-
-    @property
-    def heard_file(self) -> Path:
-        """Written whenever somebody asks the node how it stands."""
-        return Path(self.folder, "heard")
-
-    @property
-    def released_file(self) -> Path:
-        """There when nothing of ours is under way on a node that is to go."""
-        return Path(self.folder, "released")
 
 
 def workplace_of(environment: Mapping[str, str] = os.environ) -> Workplace:
