@@ -6,7 +6,7 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -52,8 +52,9 @@ TRIES = 3
 LOST_SECONDS = 5.0
 """Between the first two tries, and twice that before the third: by then a host that is dead is known to be."""
 
-SHUNNED_SECONDS = 10.0
-"""After a loss, the device where it was: one whose host is dead fails at once what it is given, until that is known."""
+SHUNNED_SECONDS: Mapping[type, float] = {Lost: 10.0, Away: 1.0}
+"""After such an answer, the device that it came of: one whose host is dead fails at once what it is given, until that is
+known, and one that is away has always least to do."""
 
 
 class ClusterFault(AutoschedError):
@@ -179,10 +180,9 @@ class _Remote:
 
     def _asked(self, device: str, call: Callable[[str], Call]) -> object:
         if self._is_shunned(device):
-            return Away(f"{device} has just lost something, and so have all others")
+            return Away(f"{device} could not be used just now, and no other can")
         answer = self._lines.ask(call(device))
-        if isinstance(answer, Lost):
-            self._shunned_until[device] = time.monotonic() + SHUNNED_SECONDS
+        self._shunned_until[device] = time.monotonic() + SHUNNED_SECONDS.get(type(answer), 0.0)
         return answer
 
     def _is_shunned(self, device: str) -> bool:
