@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import shlex
@@ -24,6 +25,8 @@ from autosched.target.toolchain import LINK_FLAGS, Toolchain, compiler_environme
 MAX_OBJECT_BYTES = 32 << 20
 MAX_SOURCE_BYTES = 8 << 20
 LOG_CHARACTERS = 4000
+NO_ROOM = os.strerror(errno.ENOSPC)
+"""A compiler that says so tells of its disk, not of the text."""
 
 
 @dataclass(frozen=True)
@@ -198,6 +201,9 @@ class LocalBuilder:
             first = next(
                 (line for line in said if "error" in line), said[0] if said else "no output"
             )
+            full = next((line for line in said if NO_ROOM in line), None)
+            if full is not None:
+                return Outcome.LOST, f"{program} {_how(answer)}: {full[:500]}"
             return Outcome.COMPILE_ERROR, f"{program} {_how(answer)}: {first[:500]}"
         return _object_failure(shared_object, kernel, self._isa)
 

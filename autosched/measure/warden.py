@@ -37,7 +37,8 @@ main(boot)
 
 
 class WardenLost(Exception):
-    """The warden ended or fell silent; it has been ended whole."""
+    """The warden ended or fell silent, or its host refused what it needs: no room on a disk, no process more. It has been
+    ended whole."""
 
 
 class Warden:
@@ -90,7 +91,9 @@ class Warden:
             answer, files = self._running().receive(seconds + GRACE_SECONDS)
             if "bug" in answer:
                 raise RuntimeError(f"in the warden: {answer['bug']}")
-            return answer, files
+            if "refused" not in answer:
+                return answer, files
+            self._lose(f"the host refused: {answer['refused']}")
         except ChannelTimeout:
             self._lose(f"the warden fell silent for {seconds + GRACE_SECONDS:.0f} s")
         except ChannelClosed as error:
@@ -144,7 +147,7 @@ class Warden:
         except (ChannelClosed, ChannelTimeout) as error:
             self._kill()
             self._channel = self._process = None
-            raise RuntimeError(f"the warden process did not start: {error}") from None
+            raise ChildProcessError(f"the warden process did not start: {error}") from None
 
     def _lose(self, reason: str) -> None:
         self._kill()

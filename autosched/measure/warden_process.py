@@ -81,9 +81,11 @@ def _serve(boot: dict[str, Any]) -> None:
 def _answer(
     jobs: dict[str, Job], request: dict[str, Any], files: list[int], abandon: int
 ) -> tuple[dict[str, Any], list[int]]:
-    """The job's answer; a bug of ours travels to the tuner, where it is raised."""
+    """The job's answer; a bug of ours travels to the tuner, where it is raised, and so does what the host refuses."""
     try:
         return jobs[request["job"]](request, files, abandon)
+    except (OSError, MemoryError) as error:
+        return {"refused": str(error) or repr(error)}, []
     except Exception:
         return {"bug": traceback.format_exc()}, []
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,12 @@ SCRIPTS = [
         Outcome.COMPILE_ERROR,
         "no such thing",
     ),
+    (
+        "has no room",
+        "echo 'kernel.c: error: cannot write'; echo 'as: kernel.o: No space left on device'; exit 1",
+        Outcome.LOST,
+        "No space left",
+    ),
 ]
 
 
@@ -109,6 +116,16 @@ def test_a_bad_compiler_gets_its_outcome_and_leaves_nothing(
     assert list(tagged_processes(tag)) == []
 
 
+def test_a_host_without_room_says_nothing_of_a_kernel(
+    tmp_path: Path, host: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with LocalBuilder(compiler(tmp_path, "exit 0"), host.isa, jobs=1) as builder:
+        result = builder.build([doubling_kernel()])[0]
+    assert (result.outcome, result.artefact) == (Outcome.LOST, None)
+    assert str(tmp_path / "nowhere") in result.error
+
+
 def test_a_compiler_that_uses_up_its_cpu_time_is_ended(tmp_path: Path, host: Target) -> None:
     limits = BuildLimits(wall_seconds=30.0, cpu_seconds=1)
     with LocalBuilder(
@@ -127,6 +144,7 @@ def test_one_bad_compile_does_not_end_the_others(tmp_path: Path, host: Target) -
 
 TUNER = """
 import sys
+import tempfile
 import numpy as np
 from autosched.measure.build import LocalBuilder
 from autosched.measure.janitor import fresh_tag
