@@ -111,3 +111,16 @@ def test_a_device_that_lost_something_is_not_asked_again_at_once(address: Addres
     assert found == [Outcome.LOST, Outcome.OK, Outcome.OK]
     devices = [call.device for call in asked if isinstance(call, Measure)]
     assert devices[0] != devices[1] == devices[2]
+
+
+def test_a_device_that_is_away_is_not_asked_before_those_that_are_there(address: Address) -> None:
+    offer = SimulatedLab(0.0).offer()
+    setup = Setup(offer.target, offer.toolchain)
+    artefact = Artefact(Kernel("k", "c", "", (), (), (), (), (), (), 0), b"", ())
+    opened = ClusterLab(address).open(setup, 0, Anywhere())
+    answers = (calibration_text(CALIBRATION), Away("not met yet"), *[Measurement(Outcome.OK)] * 2)
+    with bridge(address, *answers) as asked, opened as machine:
+        for _ in range(2):
+            machine.runner.measure(artefact, Check(()), TimingPolicy(threads=1))
+    devices = [call.device for call in asked if isinstance(call, Measure)]
+    assert devices[0] != devices[1] == devices[2]

@@ -17,6 +17,13 @@ from autosched.db.store import open_store
 from autosched.errors import InvalidInput
 
 
+def _raised(cause: Exception) -> Exception:
+    """What Ray raises where a call of an actor raised `cause`."""
+    trace = f"Traceback (most recent call last):\n{type(cause).__name__}: {cause}"
+    raised: Exception = exceptions.RayTaskError("measure", trace, cause).as_instanceof_cause()
+    return raised
+
+
 @pytest.mark.parametrize(
     ("error", "meaning"),
     [
@@ -25,6 +32,10 @@ from autosched.errors import InvalidInput
         (exceptions.GetTimeoutError(), "lost"),
         (exceptions.RuntimeEnvSetupError("none"), "bug"),
         (ValueError("ours"), "bug"),
+        (_raised(ValueError("ours")), "bug"),
+        (_raised(OSError(28, "No space left on device")), "lost"),
+        (_raised(MemoryError()), "lost"),
+        (_raised(exceptions.OutOfDiskError("the store is full")), "lost"),
     ],
 )
 def test_an_error_is_a_lost_attempt_or_ours(error: Exception, meaning: Meaning) -> None:
@@ -38,6 +49,8 @@ def test_an_error_is_a_lost_attempt_or_ours(error: Exception, meaning: Meaning) 
         (ValueError("at the end\nours"), "ours"),
         (exceptions.GetTimeoutError(), "GetTimeoutError: GetTimeoutError()"),
         (exceptions.GetTimeoutError("too late\nmore"), "GetTimeoutError: too late"),
+        (_raised(ValueError("ours")), "ValueError: ours"),
+        (_raised(OSError("full")), "OSError: full"),
     ],
 )
 def test_an_error_is_said_in_one_line(error: Exception, words: str) -> None:

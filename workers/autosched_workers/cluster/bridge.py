@@ -15,8 +15,8 @@ from typing import Any
 
 import ray
 
-from autosched.measure.protocol import BuildResult
 from autosched_workers.cluster.actors import Arrays
+from autosched_workers.cluster.building import Building
 from autosched_workers.cluster.calls import (
     Address,
     Away,
@@ -84,14 +84,7 @@ class Bridge:
         forges = self._hosts.forges(call.setup, call.devices)
         if not forges:
             return _away(f"a compiler for {', '.join(call.devices)}")
-        share = -(-len(call.kernels) // len(forges))
-        parts = [call.kernels[i : i + share] for i in range(0, len(call.kernels), share)]
-        asked = [
-            forge.build.remote(call.setup, part, together=call.together)
-            for forge, part in zip(forges, parts, strict=False)
-        ]
-        built: list[list[BuildResult]] = ray.get(asked)
-        return [result for part in built for result in part]
+        return Building(call).by(forges)
 
     def _measure(self, call: Measure) -> object:
         def measured(bench: Any, arrays: Arrays) -> object:
