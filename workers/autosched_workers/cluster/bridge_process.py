@@ -25,7 +25,9 @@ from autosched_workers.cluster.node_process import NodeProcess
 from autosched_workers.cluster.probe import can_join
 
 LOOK_SECONDS = 0.5
-JOIN_SECONDS = 60.0
+JOIN_SECONDS = 120.0
+"""For the node to start, which takes long on a host that has much to do; starting again would make it longer."""
+
 SILENT_SECONDS = 20
 
 
@@ -42,7 +44,8 @@ def run_bridge(member: Member) -> int:
     node = NodeProcess(node_command(member, is_worker=False), member.environment())
     ended = threading.Event()
     try:
-        _join(member, node)
+        if not _has_joined(member, node):
+            return 1
         hosts = Hosts(_say_to(news))
         bridge, address = Bridge(hosts), Address(told["path"], bytes.fromhex(told["secret"]))
         for body in (lambda: bridge.serve(address), lambda: _listen(hosts)):
@@ -68,7 +71,8 @@ def _look(hosts: Hosts, member: Member) -> bool:
     return hosts.look(member.node_ip)
 
 
-def _join(member: Member, node: NodeProcess) -> None:
+def _has_joined(member: Member, node: NodeProcess) -> bool:
+    """Waits for the node of this host, for so long as it may yet come."""
     deadline = time.monotonic() + JOIN_SECONDS
     while True:
         try:
@@ -79,10 +83,11 @@ def _join(member: Member, node: NodeProcess) -> None:
                 log_to_driver=False,
                 configure_logging=False,
             )
-            return
-        except Exception:
+            return True
+        except (RuntimeError, OSError, ray.exceptions.RayError) as error:
             if node.poll() is not None or time.monotonic() > deadline:
-                raise
+                print(f"cannot join {member.head} by this host's node: {error}", file=sys.stderr)
+                return False
             time.sleep(LOOK_SECONDS)
 
 
