@@ -76,7 +76,8 @@ def run_job(assignment: Assignment, lab: Lab, pipe: Connection) -> None:
     finally:
         store.close_connections()
     how = None if end is None else [end.state, end.reason, end.error]
-    send(pipe, say="end", end=how, is_clean=run.is_clean)
+    with contextlib.suppress(OSError):  # a dispatcher that is gone has nobody hear it
+        send(pipe, say="end", end=how, is_clean=run.is_clean)
 
 
 class _Run:

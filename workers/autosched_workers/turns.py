@@ -123,12 +123,18 @@ class GrantedTurns:
     def _ask(self) -> tuple[str, ...]:
         with self._heard:
             self._check()
-            send(self._pipe, say="ask")
+            self._send_ask()
             while not self._granted:
                 self._heard.wait(self._rules.lease_seconds / 4)
                 self._check()
             devices, self._granted = self._granted, ()
         return devices
+
+    def _send_ask(self) -> None:
+        try:
+            send(self._pipe, say="ask")
+        except OSError:
+            raise Stopped("the dispatcher is gone") from None
 
     def _return(self) -> None:
         try:
