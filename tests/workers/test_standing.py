@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from autosched_workers.cluster.standing import Standing
+from autosched_workers.cluster.standing import Standing, fresh_asker
 
 
 def test_each_asker_lets_go_for_itself(tmp_path: Path) -> None:
@@ -28,3 +28,8 @@ def test_a_new_node_has_been_asked_by_nobody(tmp_path: Path) -> None:
     assert node.askers() == {}
     assert not node.has_released("a")
     assert node.is_draining("b"), "what was asked of the worker stands"
+
+
+def test_an_asker_is_there_as_long_as_its_process() -> None:
+    assert Standing.is_there(fresh_asker())
+    assert not Standing.is_there(f"{1 << 30}-gone")

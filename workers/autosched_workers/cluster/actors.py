@@ -6,7 +6,6 @@ What a host says of itself is JSON, so that one of another version can still say
 from __future__ import annotations
 
 import contextlib
-import secrets
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -19,7 +18,7 @@ from autosched.entry.machine import Machine, Setup
 from autosched.measure.protocol import Artefact, Builder, BuildResult, TimingPolicy
 from autosched.records.record import Measurement, Timing
 from autosched.target.calibration import calibration_text
-from autosched_workers.cluster.standing import Standing
+from autosched_workers.cluster.standing import Standing, fresh_asker
 from autosched_workers.cluster.workplace import workplace_of
 from autosched_workers.versions import driver_version, versions
 
@@ -37,7 +36,7 @@ class Host:
     def __init__(self) -> None:
         self._workplace = workplace_of()
         self._standing = Standing(self._workplace.folder)
-        self._asker = secrets.token_hex(8)
+        self._asker = fresh_asker()
 
     def describe(self) -> dict[str, Any]:
         """Once, when the node has joined."""

@@ -7,11 +7,19 @@ way there any more. The time of a file is that of the system's monotonic clock, 
 from __future__ import annotations
 
 import os
+import secrets
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
+import psutil
+
 HEARD, RELEASED, DRAIN = "heard-", "released-", "drain"
+
+
+def fresh_asker() -> str:
+    """A name for what asks in this process."""
+    return f"{os.getpid()}-{secrets.token_hex(8)}"
 
 
 class Standing:
@@ -49,6 +57,11 @@ class Standing:
         for prefix in (HEARD, RELEASED):
             for file in self._folder.glob(f"{prefix}*"):
                 file.unlink()
+
+    @staticmethod
+    def is_there(asker: str) -> bool:
+        """Whether its process is, which may not come to ask: it is to release after something that is under way."""
+        return psutil.pid_exists(int(asker.partition("-")[0]))
 
     def _note(self, name: str) -> None:
         now = time.monotonic()

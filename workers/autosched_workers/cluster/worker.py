@@ -77,9 +77,10 @@ class ClusterWorker:
         return self._node is None or self._is_released() or now >= self._stop_by
 
     def _is_released(self) -> bool:
-        """By all who still ask."""
-        asking = [a for a, age in self._standing.askers().items() if age < GONE_SECONDS]
-        return all(self._standing.has_released(a) for a in asking)
+        """By all who still ask, or are there."""
+        place = self._standing
+        asking = [a for a, age in place.askers().items() if age < GONE_SECONDS or place.is_there(a)]
+        return all(place.has_released(a) for a in asking)
 
     def _keep(self, now: float) -> None:
         if now - self._swept_at >= SWEEP_SECONDS:
