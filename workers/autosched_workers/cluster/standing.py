@@ -12,8 +12,6 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-import psutil
-
 HEARD, RELEASED, DRAIN = "heard-", "released-", "drain"
 
 
@@ -61,7 +59,7 @@ class Standing:
     @staticmethod
     def is_there(asker: str) -> bool:
         """Whether its process is, which may not come to ask: it is to release after something that is under way."""
-        return psutil.pid_exists(int(asker.partition("-")[0]))
+        return Path("/proc", asker.partition("-")[0]).exists()
 
     def _note(self, name: str) -> None:
         now = time.monotonic()
