@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from autosched_workers.cluster.node import TOKEN
 
 from autosched.testing.waiting import until
 from tests.cluster.heads import CLUSTER, PORT, SECRET, WORKER, start_head, wait_for_head
@@ -30,6 +31,11 @@ def test_only_a_cluster_that_asks_for_a_token_is_joined(network: Network) -> Non
         assert done.returncode == 2
         assert "without a token" in done.stderr
         assert not joining.processes()
+    other = {TOKEN: "2e" * 32}
+    done = joining.run(*WORKER, f"--cluster={locked.address}:{PORT}", env=other, check=False)
+    assert done.returncode == 2
+    assert f"refuses our {TOKEN}" in done.stderr
+    assert not joining.processes()
     told = joining.popen(*WORKER, cluster, "--insecure", env=SECRET, log="told")
     until(lambda: "joining" in told.text(), seconds=60)
     assert told.end() == 0

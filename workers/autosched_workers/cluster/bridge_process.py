@@ -22,7 +22,7 @@ from autosched_workers.cluster.calls import Address
 from autosched_workers.cluster.hosts import Hosts, Say
 from autosched_workers.cluster.node import Member, node_command
 from autosched_workers.cluster.node_process import NodeProcess
-from autosched_workers.cluster.probe import can_join
+from autosched_workers.cluster.probe import can_join, check_token
 
 LOOK_SECONDS = 0.5
 JOIN_SECONDS = 120.0
@@ -33,7 +33,7 @@ SILENT_SECONDS = 20
 
 def run_bridge(member: Member) -> int:
     """The status to end with. Ray reads its settings from the environment that the dispatcher made. InvalidInput: the
-    head lets anybody in."""
+    head lets anybody in, or not us."""
     if not can_join(member):
         print(f"no head answers at {member.head}", file=sys.stderr)
         return 1
@@ -86,6 +86,7 @@ def _has_joined(member: Member, node: NodeProcess) -> bool:
             return True
         except (RuntimeError, OSError, ray.exceptions.RayError) as error:
             if node.poll() is not None or time.monotonic() > deadline:
+                check_token(member)
                 print(f"cannot join {member.head} by this host's node: {error}", file=sys.stderr)
                 return False
             time.sleep(LOOK_SECONDS)

@@ -18,7 +18,7 @@ from autosched.errors import InvalidInput
 from autosched_workers.cluster.node import TOKEN, Member
 
 Answer = Literal["open", "closed", "none"]
-"""open: it answers anybody; closed: it asks for the token; none: there is no head, or it takes too long."""
+"""open: it answers; closed: it asks for another token; none: there is no head, or it takes too long."""
 
 PROBE_SECONDS = 30
 CONNECT_SECONDS = 3.0
@@ -37,12 +37,22 @@ def can_join(member: Member) -> bool:
     return answer == "closed"
 
 
-def answer_of(head: str) -> Answer:
-    """Of a head "HOST:PORT". Takes a second or two, and at most `PROBE_SECONDS`."""
+def check_token(member: Member) -> None:
+    """Looks for the reason why a node could not join. InvalidInput: it is the token, for the head has another."""
+    if member.token and answer_of(member.head, member.token) == "closed":
+        raise InvalidInput(
+            f"cluster {member.head}: its head refuses our {TOKEN}, for it was started with another"
+        )
+
+
+def answer_of(head: str, token: str = "") -> Answer:
+    """Of a head "HOST:PORT" to a caller with this token, or without. Takes a second or two, and at most
+    `PROBE_SECONDS`."""
     told = {k: v for k, v in os.environ.items() if not k.startswith("RAY_AUTH")}
+    brings = {"RAY_AUTH_MODE": "token", TOKEN: token} if token else {"RAY_AUTH_MODE": "disabled"}
     asked = subprocess.run(
         [sys.executable, "-m", __name__, head],
-        env={**told, "RAY_AUTH_MODE": "disabled"},
+        env={**told, **brings},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,  # Ray's own complaints

@@ -23,7 +23,7 @@ from autosched.measure.janitor import fresh_tag, sweep
 from autosched_workers.cluster.node import Member, node_command
 from autosched_workers.cluster.node_process import NodeProcess
 from autosched_workers.cluster.pauses import Pauses
-from autosched_workers.cluster.probe import can_join
+from autosched_workers.cluster.probe import can_join, check_token
 from autosched_workers.cluster.standing import Standing
 from autosched_workers.cluster.workplace import Workplace
 
@@ -92,6 +92,8 @@ class ClusterWorker:
             if now >= self._restart_at and not self._stop_asked:
                 self._start(now)
         elif (status := self._node.poll()) is not None:
+            if not self._standing.askers():
+                check_token(self._member)
             self._ended(f"the node ended with status {status}", now)
         elif min(self._standing.askers().values(), default=0.0) > SILENT_SECONDS:
             self._ended(f"nobody has spoken to the node for {SILENT_SECONDS:.0f} s", now)
@@ -120,7 +122,7 @@ class ClusterWorker:
 
 def run_worker(member: Member, workplace: Workplace) -> None:
     """As this host's only worker until SIGTERM or SIGINT, and until what is under way is finished. DeviceBusy: the host
-    has one already. InvalidInput: the head lets anybody in."""
+    has one already. InvalidInput: the head lets anybody in, or not us."""
     worker = ClusterWorker(member, workplace, lambda text: print(text, file=sys.stderr, flush=True))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: worker.stop())
