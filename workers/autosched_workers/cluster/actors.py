@@ -15,9 +15,10 @@ import ray
 
 from autosched.codegen.kernel import Kernel
 from autosched.entry.machine import Machine, Setup
-from autosched.measure.protocol import Artefact, Builder, BuildResult, TimingPolicy
+from autosched.measure.protocol import Artefact, Builder, BuildResult, Check, InputSet, TimingPolicy
 from autosched.records.record import Measurement, Timing
 from autosched.target.calibration import calibration_text
+from autosched_workers.cluster.recent import Recent, bytes_of
 from autosched_workers.cluster.standing import Standing, fresh_asker
 from autosched_workers.cluster.workplace import workplace_of
 from autosched_workers.versions import driver_version, versions
@@ -28,6 +29,7 @@ Arrays = Mapping[str, "ray.ObjectRef[Any]"]
 """One reference under its key: inside of something, Ray leaves it as it is."""
 
 ARRAYS_KEPT = 8
+BYTES_KEPT = 1 << 30
 
 
 class Host:
@@ -86,7 +88,7 @@ class Bench:
     def __init__(self, device: str, seed: int) -> None:
         self._lab = workplace_of().lab()
         self._device = device
-        self._arrays: dict[str, Any] = {}
+        self._arrays = Recent[Check | InputSet](ARRAYS_KEPT, BYTES_KEPT)
         self._kept = _Kept[Machine](lambda setup: self._lab.open(setup, seed, self))
 
     def devices(self) -> Sequence[str]:
@@ -121,11 +123,11 @@ class Bench:
     def _received(self, arrays: Arrays) -> Any:
         """Fetched once, and the same object from then on."""
         ((key, ref),) = arrays.items()
-        if key not in self._arrays:
-            self._arrays[key] = ray.get(ref)
-            if len(self._arrays) > ARRAYS_KEPT:
-                self._arrays.pop(next(iter(self._arrays)))
-        return self._arrays[key]
+        kept = self._arrays.get(key)
+        if kept is None:
+            kept = ray.get(ref)
+            self._arrays.keep(key, kept, bytes_of(kept))
+        return kept
 
 
 class _Kept(Generic[Opened]):

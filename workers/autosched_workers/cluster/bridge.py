@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, Listener
@@ -32,8 +31,11 @@ from autosched_workers.cluster.calls import (
 )
 from autosched_workers.cluster.hosts import Hosts
 from autosched_workers.cluster.losses import meaning_of, words_of
+from autosched_workers.cluster.recent import Recent, bytes_of
 
 ARRAYS_KEPT = 64
+BYTES_KEPT = 4 << 30
+"""What Ray's store has no room for lies on the disk; a job sends again what is not kept."""
 
 
 class Bridge:
@@ -41,8 +43,7 @@ class Bridge:
 
     def __init__(self, hosts: Hosts) -> None:
         self._hosts = hosts
-        self._lock = threading.Lock()
-        self._arrays: OrderedDict[str, ray.ObjectRef[Any]] = OrderedDict()
+        self._arrays = Recent["ray.ObjectRef[Any]"](ARRAYS_KEPT, BYTES_KEPT)
 
     def serve(self, address: Address) -> None:
         with Listener(address.path, "AF_UNIX", backlog=64, authkey=address.secret) as listener:
@@ -68,17 +69,7 @@ class Bridge:
         return self._hosts.calibration(call.device) or _away(call.device)
 
     def _keep(self, call: Send) -> None:
-        ref = ray.put(call.arrays)
-        with self._lock:
-            self._arrays[call.key] = ref
-            while len(self._arrays) > ARRAYS_KEPT:
-                self._arrays.popitem(last=False)
-
-    def _kept(self, key: str) -> ray.ObjectRef[Any] | None:
-        with self._lock:
-            if key in self._arrays:
-                self._arrays.move_to_end(key)
-            return self._arrays.get(key)
+        self._arrays.keep(call.key, ray.put(call.arrays), bytes_of(call.arrays))
 
     def _build(self, call: Build) -> object:
         forges = self._hosts.forges(call.setup, call.devices)
@@ -100,7 +91,7 @@ class Bridge:
 
     def _on_bench(self, device: str, key: str, use: Callable[[Any, Arrays], Any]) -> object:
         """What a device makes of the arrays kept under a key."""
-        bench, kept = self._hosts.bench(device), self._kept(key)
+        bench, kept = self._hosts.bench(device), self._arrays.get(key)
         if bench is None:
             return _away(device)
         if kept is None:

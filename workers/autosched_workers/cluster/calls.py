@@ -14,7 +14,7 @@ from multiprocessing.connection import Client, Connection
 
 from autosched.codegen.kernel import Kernel
 from autosched.entry.machine import Setup
-from autosched.measure.protocol import Artefact, TimingPolicy
+from autosched.measure.protocol import Artefact, Check, InputSet, TimingPolicy
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class Calibrate:
 
 @dataclass(frozen=True)
 class Send:
-    """Keeps arrays (a Check or an InputSet) under a key for the calls that follow. Answer: None."""
+    """Keeps arrays under a key for the calls that follow. Answer: None."""
 
     key: str
-    arrays: object
+    arrays: Check | InputSet
 
 
 @dataclass(frozen=True)

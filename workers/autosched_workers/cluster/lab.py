@@ -143,7 +143,7 @@ class _Remote:
         assert isinstance(found, list)
         return found
 
-    def _repeated(self, call: Callable[[str], Call], arrays: object = None) -> Any:
+    def _repeated(self, call: Callable[[str], Call], arrays: Check | InputSet | None = None) -> Any:
         """Of what may be done again where it was lost."""
         losses: list[str] = []
         while len(losses) < TRIES:
@@ -160,13 +160,14 @@ class _Remote:
             self._place.checkpoint()
             time.sleep(AWAY_SECONDS)
 
-    def _once(self, call: Callable[[str], Call], arrays: object = None) -> object:
+    def _once(self, call: Callable[[str], Call], arrays: Check | InputSet | None = None) -> object:
         """Waits until a device can be used."""
         while True:
             self._place.checkpoint()
             with self._device() as device:
                 answer = self._asked(device, call)
             if isinstance(answer, Unknown):
+                assert arrays is not None, "only what was to be sent can be unknown"
                 answer = self._lines.ask(Send(answer.key, arrays))
             match answer:
                 case None:
