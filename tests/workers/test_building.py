@@ -45,11 +45,11 @@ def get(answer: object) -> object:
     return answer
 
 
-def built(forges: Sequence[Forge], n: int) -> list[BuildResult]:
+def built(forges: Sequence[Forge], n: int, others: Sequence[Forge] = ()) -> list[BuildResult]:
     offer = SimulatedLab(0.0).offer()
     kernels = tuple(Kernel(f"k{i}", "c", "", (), (), (), (), (), (), 0) for i in range(n))
     setup = Setup(offer.target, offer.toolchain)
-    return Building(Build((), setup, kernels, together=True), get).by(forges)
+    return Building(Build((), setup, kernels, together=True), get).by([forges, others])
 
 
 @pytest.mark.parametrize("loses", [GONE, Outcome.LOST])
@@ -72,6 +72,14 @@ def test_what_all_lose_is_lost() -> None:
     assert [r.outcome for r in built(forges, 2)] == [Outcome.LOST] * 2
     with pytest.raises(exceptions.ActorUnavailableError):
         built([Forge(GONE), Forge(GONE)], 2)
+
+
+def test_others_are_asked_only_for_what_the_first_lose() -> None:
+    first, other = Forge(ERROR), Forge(ERROR)
+    built([first], 2, [other])
+    assert (first.built, other.built) == (["k0", "k1"], [])
+    assert [r.outcome for r in built([Forge(GONE)], 2, [other])] == [ERROR] * 2
+    assert other.built == ["k0", "k1"]
 
 
 def test_our_own_fault_is_raised() -> None:

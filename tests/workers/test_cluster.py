@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from autosched_workers.cluster.fleet import described
-from autosched_workers.cluster.losses import Meaning, meaning_of, words_of
+from autosched_workers.cluster.losses import Meaning, is_gone, meaning_of, words_of
 from autosched_workers.cluster.pauses import Pauses
 from autosched_workers.cluster.workplace import VARIABLE, Workplace, workplace_of
 from autosched_workers.simulation.lab import SimulatedLab
@@ -40,6 +40,13 @@ def _raised(cause: Exception) -> Exception:
 )
 def test_an_error_is_a_lost_attempt_or_ours(error: Exception, meaning: Meaning) -> None:
     assert meaning_of(error) == meaning
+
+
+def test_a_host_that_answers_by_an_error_is_not_gone() -> None:
+    """It is listed with that, and not asked again and again."""
+    assert is_gone(exceptions.ActorUnavailableError("gone", None))
+    assert not is_gone(_raised(OSError(28, "No space left on device")))
+    assert not is_gone(ValueError("ours"))
 
 
 @pytest.mark.parametrize(

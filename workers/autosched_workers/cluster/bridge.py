@@ -72,10 +72,10 @@ class Bridge:
         self._arrays.keep(call.key, ray.put(call.arrays), bytes_of(call.arrays))
 
     def _build(self, call: Build) -> object:
-        forges = self._hosts.forges(call.setup, call.devices)
-        if not forges:
+        groups = self._hosts.forges(call.setup, call.devices)
+        if not groups:
             return _away(f"a compiler for {', '.join(call.devices)}")
-        return Building(call).by(forges)
+        return Building(call).by(groups)
 
     def _measure(self, call: Measure) -> object:
         def measured(bench: Any, arrays: Arrays) -> object:

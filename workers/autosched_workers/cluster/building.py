@@ -25,10 +25,13 @@ class Building:
         self._results: dict[int, BuildResult] = {}
         self._error: RayError | None = None
 
-    def by(self, forges: Sequence[Any]) -> list[BuildResult]:
-        """One result a kernel: lost if every forge lost it. Raises what a forge raised, where no other has a result."""
-        while forges and self._left():
-            forges = self._round(forges)
+    def by(self, groups: Sequence[Sequence[Any]]) -> list[BuildResult]:
+        """One result a kernel: lost if every forge lost it. Each group of forges gets what those before it lost. Raises
+        what a forge raised, where no other has a result."""
+        for group in groups:
+            forges = list(group)
+            while forges and self._left():
+                forges = self._round(forges)
         numbers = range(len(self._call.kernels))
         if self._error is not None and any(n not in self._results for n in numbers):
             raise self._error

@@ -16,7 +16,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from autosched.entry.machine import Setup
 from autosched_workers.cluster.actors import Bench, Forge, Host
-from autosched_workers.cluster.losses import meaning_of, words_of
+from autosched_workers.cluster.losses import is_gone, words_of
 from autosched_workers.cluster.node import RESOURCE
 from autosched_workers.versions import versions
 
@@ -83,11 +83,15 @@ class Hosts:
         found = (n.calibrations.get(device) for n in self._latest())
         return next((text for text in found if text is not None), None)
 
-    def forges(self, setup: Setup, devices: Sequence[str]) -> list[Any]:
-        """Who compiles for devices: the hosts that have none themselves and are to stay, else their own."""
+    def forges(self, setup: Setup, devices: Sequence[str]) -> list[list[Any]]:
+        """Who compiles for devices: the hosts that have none themselves and are to stay, else their own; then, where those
+        lose what they build, all others. None if none of them can."""
         able = [n for n in self._latest() if n.forge is not None and n.compiles_for(setup)]
         apart = [n.forge for n in able if not n.benches and not n.is_draining]
-        return apart or [n.forge for n in able if not n.benches.keys().isdisjoint(devices)]
+        own = [n.forge for n in able if not n.benches.keys().isdisjoint(devices)]
+        chosen = apart or own
+        others = [n.forge for n in able if n.forge not in chosen and not n.is_draining]
+        return [group for group in (chosen, others) if group] if chosen else []
 
     def _latest(self) -> list[Node]:
         """Of each host the node that joined last: one that joined before has ended, though Ray does not know it yet."""
@@ -116,7 +120,7 @@ class Hosts:
             if not problem:
                 self._open(node_id, node)
         except ray.exceptions.RayError as error:
-            if meaning_of(error) == "lost":
+            if is_gone(error):
                 self._forget(node_id)  # and meet it again, should it be there
                 return
             problem = words_of(error)

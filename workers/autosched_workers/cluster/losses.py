@@ -38,6 +38,11 @@ def meaning_of(error: Exception) -> Meaning:
     return next((meaning for kind, meaning in MEANINGS if isinstance(error, kind)), "bug")
 
 
+def is_gone(error: Exception) -> bool:
+    """Whether what was asked is gone, so that it may be asked anew: it has not answered by raising something itself."""
+    return meaning_of(error) == "lost" and not isinstance(error, exceptions.RayTaskError)
+
+
 def words_of(error: Exception) -> str:
     """In one line: what Ray says of a loss, or what was raised, which stands last."""
     lines = str(error).strip().splitlines() or [repr(error)]
