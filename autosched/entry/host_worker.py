@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 from autosched.errors import InvalidInput
-from autosched.measure.device_lock import device_lock, holder_of
+from autosched.measure.device_lock import DeviceBusy, device_lock, holder_of
 
 NAME = "worker"
 
 
-def hold_worker() -> AbstractContextManager[object]:
+@contextmanager
+def hold_worker() -> Iterator[None]:
     """For as long as this process is the host's worker. DeviceBusy: there is another."""
-    return device_lock(NAME, wait_seconds=0.0)
+    with ExitStack() as held:
+        try:
+            held.enter_context(device_lock(NAME, wait_seconds=0.0))
+        except DeviceBusy:
+            pid = holder_of(NAME)
+            which = "" if pid is None else f" (process {pid})"
+            raise DeviceBusy(
+                f"a worker already runs on this host{which}; `autosched worker --drain` ends it"
+            ) from None
+        yield
 
 
 def drain_worker(say: Callable[[str], None]) -> bool:
