@@ -14,6 +14,8 @@ from autosched.errors import InvalidInput
 RESOURCE = "autosched"
 """What a worker's node is known by."""
 
+MOST_PORT = 65_535
+
 STORE_BYTES = 512 << 20
 HEAD_STORE_BYTES = 100 << 20
 """Of Ray's store of objects, in shared memory."""
@@ -59,13 +61,15 @@ def cluster_token(environment: Mapping[str, str], *, is_insecure: bool) -> str:
 def own_address(head: str) -> str:
     """The address by which this host reaches "HOST:PORT", and so is reached. InvalidInput: there is no way there."""
     host, _, port = head.rpartition(":")
+    if not (host and port.isascii() and port.isdecimal() and int(port) <= MOST_PORT):
+        raise InvalidInput(f"cluster {head!r}: must be HOST:PORT of a head")
     try:
         found = socket.getaddrinfo(host, int(port), type=socket.SOCK_DGRAM)
         family, kind, protocol, _, address = found[0]
         with socket.socket(family, kind, protocol) as probe:
             probe.connect(address)  # of a datagram: nothing is sent
             return str(probe.getsockname()[0])
-    except (OSError, ValueError) as error:
+    except (OSError, UnicodeError) as error:
         raise InvalidInput(f"cluster {head!r}: must be HOST:PORT of a head: {error}") from None
 
 
