@@ -44,7 +44,7 @@ def connect(
         try:
             yield client
         except ServiceError as error:
-            raise told(error, server) from error
+            raise told(error, server, has_token=bool(token)) from error
 
 
 def cache_directory(given: Path | None) -> Path:

@@ -3,7 +3,8 @@
 | the service says | the command says |
 |---|---|
 | `/trials: ...`, `query/state: ...` | the option: `--trials: ...`, `--state: ...` |
-| a token is missing, unknown or lacks a scope | how to give one |
+| a token is missing | how to give one |
+| the token that was given is unknown or lacks a scope | the same |
 | 404 for a path of ours, or no answer of ours | that this is no service's URL, and what one looks like |
 """
 
@@ -42,9 +43,11 @@ NO_PROBLEM = "about:blank"
 """The type of what answers without being a service of ours."""
 
 
-def told(error: ServiceError, server: str) -> AutoschedError:
+def told(error: ServiceError, server: str, *, has_token: bool) -> AutoschedError:
     """The error to show instead; InvalidInput where another command line would help."""
     if error.status in TOKEN_STATUSES:
+        if has_token:
+            return InvalidInput(str(error))
         return InvalidInput(
             f"{error}; a token is given with --token or in AUTOSCHED_TOKEN, and over plain http to another machine with "
             f"--allow-plain-token beside it; `autosched token create` makes one where {server} runs"

@@ -237,6 +237,14 @@ def test_a_refused_token_is_bad_input_and_says_how_to_give_one(
             assert word in err
 
 
+def test_who_gave_a_token_is_not_told_how_to_give_one(
+    server: Scripted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.script = [problem(403, "The token has no scope 'submit'.")]
+    assert run("tune suite:GMM/1@1 --trials 4 --token ast_x", server) == 2
+    assert capsys.readouterr().err == "error: The token has no scope 'submit'\n"
+
+
 BREACHES = [
     ("tune suite:GMM/1@1 --trials 4", "/trials", "error: --trials: too many\n"),
     ("tune suite:GMM/1@1 --trials 4", "/queue_seconds", "error: --queue-seconds: too many\n"),
