@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 import yaml
 
+from autosched.cli.app import app
 from tests.api.process import ROOT
 from tests.cluster.compose import compose
 
@@ -54,6 +56,26 @@ def test_programs_are_reaped_restarted_and_ended_politely(name: str) -> None:
     assert found["restart"] == ("no" if name == ONCE else "unless-stopped")
     if "cluster" in found["networks"]:
         assert "shm_size" in found, "Ray keeps its objects in shared memory"
+
+
+def parse(command: Any, words: list[str]) -> None:
+    """Raises if these are no arguments of the command."""
+    if words and hasattr(command, "commands"):
+        parse(command.commands[words[0]], words[1:])
+    else:
+        command.make_context("autosched", words)
+
+
+def test_commands_in_its_comments_parse() -> None:
+    comments = " ".join(
+        line[1:]
+        for line in (ROOT / "docker-compose.yml").read_text().splitlines()
+        if line[:1] == "#"
+    )
+    quoted = [found.split() for found in re.findall(r"exec \w+ autosched ([^`]+)`", comments)]
+    assert quoted
+    for words in quoted:
+        parse(typer.main.get_command(app), words)
 
 
 def test_secrets_come_from_the_environment_and_must_be_there() -> None:
