@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from autosched.errors import AutoschedError
-from autosched_workers.cluster.node import Member, cluster_token, own_address
+from autosched_workers.cluster.node import Member, cluster_token, node_address
 from autosched_workers.dispatch import dispatch
 from autosched_workers.lab import HostLab, own_lab
 from autosched_workers.simulation.lab import SimulatedLab
@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> int:
 def _lab(given: argparse.Namespace) -> HostLab | Member:
     if given.cluster is not None:
         token = cluster_token(os.environ, is_insecure=given.insecure)
-        node_ip = given.node_ip or own_address(given.cluster)
+        node_ip = node_address(given.node_ip, given.cluster)
         return Member(given.cluster, node_ip, token, given.insecure)
     if given.simulate is None:
         return own_lab(given.compiler, given.journal)

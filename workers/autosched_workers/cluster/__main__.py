@@ -15,7 +15,7 @@ import socket
 import sys
 
 from autosched.errors import AutoschedError, InvalidInput
-from autosched_workers.cluster.node import Member, cluster_token, own_address
+from autosched_workers.cluster.node import Member, cluster_token, node_address
 from autosched_workers.cluster.workplace import Workplace
 
 
@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
 def _head(given: argparse.Namespace, token: str) -> int:
     from autosched_workers.cluster.head import run_head
 
-    node_ip = given.node_ip or _address_of_name()
+    node_ip = node_address(given.node_ip or _address_of_name(), "")
     return run_head(Member(f"{node_ip}:{given.port}", node_ip, token), given.port)
 
 
@@ -58,7 +58,7 @@ PROGRAMS = {"head": _head, "worker": _worker, "bridge": _bridge}
 
 
 def _member(given: argparse.Namespace, token: str) -> Member:
-    node_ip = given.node_ip or own_address(given.cluster)
+    node_ip = node_address(given.node_ip, given.cluster)
     return Member(given.cluster, node_ip, token, given.insecure)
 
 

@@ -35,7 +35,7 @@ def run_bridge(member: Member) -> int:
     """The status to end with. Ray reads its settings from the environment that the dispatcher made. InvalidInput: the
     head lets anybody in, or not us."""
     if not can_join(member):
-        print(f"no head answers at {member.head}", file=sys.stderr)
+        print(f"error: no head answers at {member.head}", file=sys.stderr)
         return 1
     news = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what Ray prints is no news
@@ -87,7 +87,10 @@ def _has_joined(member: Member, node: NodeProcess) -> bool:
         except (RuntimeError, OSError, ray.exceptions.RayError) as error:
             if node.poll() is not None or time.monotonic() > deadline:
                 check_token(member)
-                print(f"cannot join {member.head} by this host's node: {error}", file=sys.stderr)
+                print(
+                    f"error: cannot join {member.head} by this host's node: {error}",
+                    file=sys.stderr,
+                )
                 return False
             time.sleep(LOOK_SECONDS)
 

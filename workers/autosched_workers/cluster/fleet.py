@@ -30,6 +30,7 @@ from autosched_workers.cluster.calls import fresh_address
 from autosched_workers.cluster.lab import ClusterLab
 from autosched_workers.cluster.node import Member
 from autosched_workers.cluster.pauses import Pauses
+from autosched_workers.cluster.said import Said
 from autosched_workers.fleet import Draining, Joined, Left, News
 from autosched_workers.lab import Lab, Offer
 
@@ -38,7 +39,10 @@ MEET_AGAIN_SECONDS = 60.0
 
 @dataclass(eq=False)
 class _Running:
+    """`said`: what it printed beside its news, for logs are JSON."""
+
     process: subprocess.Popen[bytes]
+    said: Said
     started_at: float
     heard: bytes = b""
 
@@ -87,6 +91,7 @@ class ClusterFleet:
     def _start(self, now: float) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._address.path)
+        said = Said()
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "autosched_workers.cluster", "bridge"),
@@ -95,15 +100,16 @@ class ClusterFleet:
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=said.file,
             env={**os.environ, **self._member.environment()},
         )
-        self._bridge = _Running(process, now)
+        self._bridge = _Running(process, said, now)
         os.set_blocking(_out(self._bridge).fileno(), False)
         _tell(self._bridge, {"path": self._address.path, "secret": self._address.secret.hex()})
         self._log.info("bridge_started", pid=process.pid)
 
     def _ended(self, bridge: _Running, now: float) -> None:
-        self._log.warning("bridge_ended", status=bridge.process.returncode)
+        self._log.warning("bridge_ended", status=bridge.process.returncode, why=bridge.said.error())
         self._restart_at = now + self._pauses.after(now - bridge.started_at)
         self._bridge = None
         self._not_met = dict.fromkeys(self._known, now + MEET_AGAIN_SECONDS)

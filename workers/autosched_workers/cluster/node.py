@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import sys
@@ -56,6 +57,33 @@ def cluster_token(environment: Mapping[str, str], *, is_insecure: bool) -> str:
             f"{TOKEN} is not set: a cluster without a token runs whatever anybody sends it; --insecure allows one"
         )
     return token
+
+
+LOOPBACK = "127."
+ELSEWHERE = ("8.8.8.8", 53)
+"""Any address beyond this host's networks; nothing is sent there."""
+
+
+def node_address(given: str | None, head: str) -> str:
+    """This host's address in the cluster of "HOST:PORT": what was said, else the one by which it reaches the head. Ray
+    knows no host by a loopback address, but by the one that it would have for others; so must we. InvalidInput: there is
+    no way to the head."""
+    address = given or own_address(head)
+    return _address_for_others() if address.startswith(LOOPBACK) else address
+
+
+def _address_for_others() -> str:
+    with contextlib.suppress(OSError):
+        return _source_to(ELSEWHERE)
+    with contextlib.suppress(OSError):
+        return socket.gethostbyname(socket.gethostname())
+    return f"{LOOPBACK}0.0.1"
+
+
+def _source_to(address: tuple[str, int]) -> str:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(address)  # of a datagram: nothing is sent
+        return str(probe.getsockname()[0])
 
 
 def own_address(head: str) -> str:

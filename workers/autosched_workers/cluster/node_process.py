@@ -17,6 +17,7 @@ import psutil
 
 from autosched.measure import linux
 from autosched.measure.janitor import VARIABLE, fresh_tag
+from autosched_workers.cluster.said import Said
 
 PAUSE_SECONDS = 0.1
 
@@ -26,16 +27,24 @@ class NodeProcess:
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
+        self._said = Said()
         self._process = subprocess.Popen(
             command,
             env={**os.environ, **environment, VARIABLE: fresh_tag()},
             stdin=subprocess.DEVNULL,
+            stdout=self._said.file,
+            stderr=subprocess.STDOUT,
             preexec_fn=_end_with_parent,  # noqa: PLW1509
         )
 
     def poll(self) -> int | None:
         """Its exit status; None while it runs."""
         return self._process.poll()
+
+    def how(self) -> str:
+        """In words, how it ended: its status, and the error that it said last, if there is one."""
+        error = self._said.error()
+        return f"status {self.poll()}" + (f" ({error})" if error else "")
 
     def reap(self) -> None:
         """Takes the status of what became a child of this process, and has ended."""

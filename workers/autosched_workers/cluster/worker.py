@@ -50,6 +50,7 @@ class ClusterWorker:
         self._restart_at = 0.0
         self._pauses = Pauses()
         self._swept_at = 0.0
+        self._is_joined = False
         self._stop_asked = False
         self._stop_by: float | None = None
 
@@ -91,15 +92,19 @@ class ClusterWorker:
         if self._node is None:
             if now >= self._restart_at and not self._stop_asked:
                 self._start(now)
-        elif (status := self._node.poll()) is not None:
+        elif self._node.poll() is not None:
             if not self._standing.askers():
                 check_token(self._member)
-            self._ended(f"the node ended with status {status}", now)
+            self._ended(f"the node ended with {self._node.how()}", now)
         elif min(self._standing.askers().values(), default=0.0) > SILENT_SECONDS:
             self._ended(f"nobody has spoken to the node for {SILENT_SECONDS:.0f} s", now)
+        elif not self._is_joined and self._standing.askers():
+            self._is_joined = True
+            self._say(f"joined {self._member.head}: a dispatcher has found this host")
 
     def _start(self, now: float) -> None:
         self._standing.forget()
+        self._is_joined = False
         self._started_at = now
         if not can_join(self._member):
             self._ended(f"no head answers at {self._member.head}", now)
@@ -112,7 +117,7 @@ class ClusterWorker:
         self._end_node()
         pause = self._pauses.after(now - self._started_at)
         self._restart_at = now + pause
-        self._say(f"{why}: joining again in {pause:.0f} s")
+        self._say(why if self._stop_asked else f"{why}: joining again in {pause:.0f} s")
 
     def _end_node(self) -> None:
         if self._node is not None:
