@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
 
 from autosched.cli import options
 from autosched.cli.connection import connect
-from autosched.cli.output import OUT, moment_text, print_json, say_empty, table
+from autosched.cli.output import ERR, OUT, counted, moment_text, print_json, say_empty, table
 from autosched.cli.status import DONE
 from autosched.wire.machine import WorkerDocument
 
@@ -15,6 +19,9 @@ def workers(
     server: options.ServiceUrl = options.DEFAULT_SERVER,
     token: options.Token = None,
     allow_plain_token: options.PlainToken = False,
+    is_all: Annotated[
+        bool, typer.Option("--all", help="Also those that later ones of their host replaced.")
+    ] = False,
     json: options.Json = False,
 ) -> int:
     """Show a server's workers: hosts, devices, targets, and whether they are there."""
@@ -22,6 +29,10 @@ def workers(
         found = client.workers()
     if json:
         print_json(found)
+        return DONE
+    shown = [w for w in found.items if is_all or not _is_replaced(w, found.items)]
+    say_empty(shown, "worker")
+    if not shown:
         return DONE
     rows = [
         (
@@ -35,15 +46,34 @@ def workers(
             moment_text(w.seen_at) or "-",
             w.note,
         )
-        for w in found.items
+        for w in shown
     ]
     columns = (
         *("worker", "host", "state", "devices", "target", "compiler", "reaches"),
         *("last seen", "note"),
     )
     OUT.print(table("", columns, rows, texts=columns[1:], whole=("worker",)))
-    say_empty(rows, "worker")
+    hidden = len(found.items) - len(shown)
+    if hidden:
+        ERR.print(f"{counted(hidden, 'earlier worker')} of these hosts: --all", markup=False)
     return DONE
+
+
+def _is_replaced(worker: WorkerDocument, among: Sequence[WorkerDocument]) -> bool:
+    """Whether a later worker of its host took its place: any, once it has said good-bye; one with the same devices, where
+    it is only not heard of."""
+    if worker.alive:
+        return False
+    return any(
+        later.host == worker.host
+        and _started(later) > _started(worker)
+        and (worker.state == "gone" or later.devices == worker.devices)
+        for later in among
+    )
+
+
+def _started(worker: WorkerDocument) -> datetime:
+    return worker.started_at or datetime.min.replace(tzinfo=UTC)
 
 
 def _machine(worker: WorkerDocument) -> str:

@@ -394,7 +394,7 @@ def test_lists_of_none_say_so(server: Scripted, capsys: pytest.CaptureFixture[st
     server.script = [answer({"items": [], "next": None})]
     for command, said in (("jobs list", "no jobs\n"), ("workers", "no workers\n")):
         assert run(command, server) == 0
-        assert capsys.readouterr().err == said
+        assert capsys.readouterr() == ("", said)
 
 
 def test_a_state_is_not_its_own_reason(
@@ -407,31 +407,63 @@ def test_a_state_is_not_its_own_reason(
     assert "(cancelled)" not in out
 
 
+WORKER = {
+    "id": "w-1",
+    "host": "mill",
+    "state": "active",
+    "alive": False,
+    "target_key": "t1-5f0c",
+    "max_threads": 8,
+    "toolchain": {"key": "c1-0a1b"},
+    "devices": ["mill/cpu"],
+    "versions": {},
+}
+
+
 def test_workers_are_shown(server: Scripted, capsys: pytest.CaptureFixture[str]) -> None:
-    worker = {
-        "id": "w-1",
-        "host": "mill",
-        "state": "active",
-        "alive": False,
-        "target_key": "t1-5f0c",
-        "max_threads": 8,
-        "toolchain": {"key": "c1-0a1b"},
-        "devices": ["mill/cpu"],
-        "versions": {},
-    }
     says = {
         "target": {"isa": "x86-64", "features": ["avx2", "fma"], "l1_bytes": 32 << 10},
         "calibration": {"operations_per_second.8": 4e11, "bytes_per_second.memory.8": 3e10},
         "driver": "550.54",
         "toolchain": {"key": "c1-0a1b", "name": "gcc", "version": "13.2"},
     }
-    server.script = [answer({"items": [worker]}), answer({"items": [worker | says]})]
+    server.script = [answer({"items": [WORKER]}), answer({"items": [WORKER | says]})]
     assert run("workers", server) == 0
     assert "active, away" in capsys.readouterr().out
     assert run("workers", server) == 0
     shown = " ".join(capsys.readouterr().out.split())
     for word in ("avx2", "32/0/0", "550.54", "13.2", "400", "30"):
         assert word in shown
-    server.script = [answer({"items": [worker]})]
+    server.script = [answer({"items": [WORKER]})]
     assert run("workers --json", server) == 0
     assert json.loads(capsys.readouterr().out)["items"][0]["host"] == "mill"
+
+
+def starting(name: str, hour: int, **what: Any) -> dict[str, Any]:
+    times = {"started_at": f"2026-01-31T{hour:02d}:00:00Z"}
+    return {**WORKER, "id": name, "alive": False, "state": "gone", **times, **what}
+
+
+def test_workers_that_later_ones_replaced_are_shown_to_who_asks(
+    server: Scripted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = [
+        starting("w-now", 12, state="active", alive=True),
+        starting("w-last-of-its-host", 9, host="loom"),
+        starting("w-other-device", 8, state="active", devices=["mill/cuda0"]),
+        starting("w-two-at-once", 7, state="draining", alive=True),
+    ]
+    past = [
+        starting("w-gone", 10),
+        starting("w-killed", 11, state="active"),
+        starting("w-before-the-last", 8, host="loom"),
+    ]
+    server.script = [answer({"items": here + past})]
+    assert run("workers", server) == 0
+    out, err = capsys.readouterr()
+    assert [w["id"] for w in here + past if w["id"] in out] == [w["id"] for w in here]
+    assert err == "3 earlier workers of these hosts: --all\n"
+    assert run("workers --all", server) == 0
+    out, err = capsys.readouterr()
+    assert all(w["id"] in out for w in here + past)
+    assert err == ""
