@@ -56,7 +56,8 @@ def list_(
     ]
     columns = ("job", "state", "trials", "owner", "source", "submitted")
     texts = ("state", "owner", "source", "submitted")
-    OUT.print(table("", columns, rows, texts=texts, whole=("job",)))
+    if rows:
+        OUT.print(table("", columns, rows, texts=texts, whole=("job",)))
     say_empty(rows, "job")
     if page.next is not None:
         ERR.print(f"there are more: --cursor {page.next}", markup=False)

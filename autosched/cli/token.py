@@ -85,7 +85,8 @@ def list_(db: options.Database = None, as_json: options.Json = False) -> int:
         for t in found
     ]
     columns = ("token", "owner", "scopes", "state", "created", "expires")
-    OUT.print(table("", columns, rows, texts=columns[1:], whole=("token",)))
+    if rows:
+        OUT.print(table("", columns, rows, texts=columns[1:], whole=("token",)))
     say_empty(rows, "token")
     return DONE
 

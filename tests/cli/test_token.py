@@ -62,7 +62,7 @@ def test_a_list_of_none_says_so(db: str, capsys: pytest.CaptureFixture[str]) -> 
     with open_store(db):
         pass
     assert run_command(["token", "list", "--db", db]) == 0
-    assert capsys.readouterr().err == "no tokens\n"
+    assert capsys.readouterr() == ("", "no tokens\n")
 
 
 def test_json_holds_the_token_once(db: str, capsys: pytest.CaptureFixture[str]) -> None:
