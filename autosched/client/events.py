@@ -19,6 +19,8 @@ from autosched.client.steps import Context, Emit, Lost, Open, Program, Read, Rep
 from autosched.wire.job import JobDocument
 
 NOTHING_MORE = 204
+QUIET = "quiet"
+"""The type of what stands for a sign of life of the service without an event: nothing happens in the job."""
 MOST_LINE_BYTES = 16 << 20
 """Of an event; a stream with longer ones is none of ours."""
 
@@ -26,7 +28,7 @@ MOST_LINE_BYTES = 16 << 20
 @dataclass(frozen=True)
 class Event:
     """`type`: job, task, progress, best, end, or reset where earlier ones are gone; others may come with later versions
-    of the service. `number` is None for what is no event of the job's own (reset)."""
+    of the service. `number` is None for what is no event of the job's own (reset, quiet)."""
 
     number: int | None
     type: str
@@ -100,8 +102,11 @@ class Follower:
         return True
 
 
-def follow(job_id: str, after: int = 0) -> Callable[[Context], Program[None]]:
+def follow(
+    job_id: str, after: int = 0, *, tell_quiet: bool = False
+) -> Callable[[Context], Program[None]]:
     """Every event of a job numbered above `after`, until it has ended; the ends before it was resumed are among them.
+    `tell_quiet`: an event `quiet`, too, each time that the service says that there is none, some four times a minute.
     NotThere: no such job. ServiceAway: the service stays away for longer than the client is ready to wait."""
 
     def program(context: Context) -> Program[None]:
@@ -109,7 +114,7 @@ def follow(job_id: str, after: int = 0) -> Callable[[Context], Program[None]]:
         attempts = Attempts(context, context.patience.follow)
         while True:
             before = follower.after
-            answer = yield from _listen(follower, context, attempts)
+            answer = yield from _listen(follower, context, attempts, tell_quiet)
             if isinstance(answer, Reply):
                 if follower.is_over or answer.status == NOTHING_MORE:
                     return
@@ -121,7 +126,9 @@ def follow(job_id: str, after: int = 0) -> Callable[[Context], Program[None]]:
     return program
 
 
-def _listen(follower: Follower, context: Context, attempts: Attempts) -> Program[Reply | Lost]:
+def _listen(
+    follower: Follower, context: Context, attempts: Attempts, tell_quiet: bool
+) -> Program[Reply | Lost]:
     """One connection to its end: the reply if it ended in order, or how it was lost."""
     opened: Reply | Lost = yield Open(follower.request(), context.patience.silence)
     if isinstance(opened, Reply) and not opened.is_success:
@@ -138,9 +145,12 @@ def _listen(follower: Follower, context: Context, attempts: Attempts) -> Program
         if not chunk:
             return opened
         attempts.prolong()
-        for event in feed.push(chunk):
+        events = list(feed.push(chunk))
+        for event in events:
             if follower.take(event):
                 yield Emit(event)
+        if tell_quiet and not events:
+            yield Emit(Event(None, QUIET, {}))
 
 
 def wait(job_id: str) -> Callable[[Context], Program[JobDocument]]:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from autosched.client import Client
-from autosched.client.events import Event
+from autosched.client import Client, ServiceAway, ServiceError
+from autosched.client.events import QUIET, Event
 from autosched.records.outcome import Outcome
 from autosched.tuning.events import (
     JobEnded,
@@ -34,12 +34,22 @@ def watch(
     """Tells `listen` of everything until the job has ended, and answers how it did. ServiceAway: the service stayed
     away; the job goes on without us."""
     view = _View(job, listen)
-    for event in client.events(job.id, after):
+    for event in client.events(job.id, after, tell_quiet=True):
+        if event.type == QUIET:
+            view.tell_pending(_pending_reason(client, job.id))
         if event.type == "progress" and not view.has_progress and not job.history_used:
             view.tell_history(client.job(job.id).history_used)
         view.take(event)
     ended = client.job(job.id)
     return ended, tune_document_of(ended, view.phases)
+
+
+def _pending_reason(client: Client, job_id: str) -> str | None:
+    """None, too, while the service is away: whoever reads the events says so."""
+    try:
+        return client.job(job_id).pending_reason
+    except (ServiceAway, ServiceError):
+        return None
 
 
 class _View:
@@ -52,8 +62,10 @@ class _View:
         self.phases: Counter[str] = Counter()
         names = tuple(t.name for t in job.tasks)
         listen(JobStarted(job.id, names, job.budget.trials, job.trials, job.history_used))
+        self._pending: str | None = None
         if job.state == "queued":
-            self._stand(job.trials, phase=job.pending_reason or QUEUED)
+            self._stand(job.trials, phase=QUEUED)
+        self.tell_pending(job.pending_reason)
 
     def take(self, event: Event) -> None:
         """Unknown types are of later versions and tell us nothing."""
@@ -71,6 +83,12 @@ class _View:
         """What a job starts from is known once it runs."""
         if records:
             self._listen(Notice(f"the search starts from {records} earlier records"))
+
+    def tell_pending(self, why: str | None) -> None:
+        """Why the job waits, where that is news."""
+        if why and why != self._pending:
+            self._listen(Notice(f"waiting: {why}"))
+        self._pending = why
 
     def _state(self, data: Mapping[str, Any]) -> None:
         if data.get("message"):

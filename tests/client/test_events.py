@@ -158,3 +158,12 @@ def test_a_stream_is_read_the_same_however_it_is_cut() -> None:
         feed = Feed()
         pieces = [text[i : i + size] for i in range(0, len(text), size)]
         assert [e for p in pieces for e in feed.push(p)] == whole
+
+
+def test_whoever_asks_for_it_is_told_that_nothing_happens(server: Scripted, clock: Clock) -> None:
+    server.script = [events(), events((1, "end", {}))]
+    with client_of(server.url, clock) as client:
+        assert [e.type for e in client.events("a", tell_quiet=True)] == ["quiet", "end"]
+    server.script = [events(), events((1, "end", {}))]
+    with client_of(server.url, clock) as client:
+        assert [e.type for e in client.events("a")] == ["end"]
