@@ -18,49 +18,74 @@ Duration = Annotated[float, Field(gt=0)]
 
 
 class Settings(BaseSettings):
-    """Bytes and seconds stand in the names. `allow_host` are host names that clients may use beside the bound
-    address and, on loopback, its own names; `require_tokens` null: as soon as the address is none of loopback."""
+    """Bytes and seconds stand in the names; each text goes on where its name ends."""
 
     model_config = SettingsConfigDict(
-        extra="forbid", frozen=True, cli_kebab_case=True, cli_prog_name="python -m autosched_api"
+        extra="forbid",
+        frozen=True,
+        cli_kebab_case=True,
+        cli_hide_none_type=True,
+        cli_prog_name="python -m autosched_api",
     )
 
-    host: str = "127.0.0.1"
-    port: Annotated[int, Field(ge=0, le=65535)] = 8700
-    db: str | None = Field(None, description="URL or path; the default is the user's own file")
-    allow_host: list[str] = []
-    require_tokens: bool | None = Field(None, description="null: if bound beyond loopback")
+    host: str = Field("127.0.0.1", description="address to listen on")
+    port: Annotated[int, Field(ge=0, le=65535)] = Field(
+        8700, description="port to listen on; 0: any that is free"
+    )
+    db: str | None = Field(
+        None,
+        description="database URL, or path of a file; null: that of AUTOSCHED_DB, or else the user's own file",
+    )
+    allow_host: list[str] = Field(
+        [],
+        description="host names that clients may use beside the address and, on loopback, this host's own",
+    )
+    require_tokens: bool | None = Field(
+        None, description="of every request; null: if the address is none of loopback"
+    )
 
     head_bytes: Positive = Field(64 << 10, description="of a request's line and headers")
     head_seconds: Duration = Field(20.0, description="until the headers are there")
     body_seconds: Duration = Field(30.0, description="for a body, and one more per 4 KiB of it")
-    upload_bytes: Positive = 512 << 20
-    body_bytes: Positive = 16 << 20
-    spool: str | None = Field(None, description="folder of uploads under way")
-    owner_jobs: Positive = Quota.jobs
-    owner_upload_bytes: Positive = Quota.upload_bytes
-    owner_streams: Positive = 64
-    streams: Positive = 512
+    upload_bytes: Positive = Field(512 << 20, description="of an uploaded model")
+    body_bytes: Positive = Field(16 << 20, description="of any other body")
+    spool: str | None = Field(
+        None, description="folder of uploads under way; null: the system's own"
+    )
+    owner_jobs: Positive = Field(Quota.jobs, description="that an owner may have under way")
+    owner_upload_bytes: Positive = Field(
+        Quota.upload_bytes, description="of all models that an owner has under way"
+    )
+    owner_streams: Positive = Field(64, description="jobs that an owner may follow at once")
+    streams: Positive = Field(512, description="jobs that may be followed at once")
 
     task_bytes: Positive = Field(2 << 30, description="of all tensors of one task of a job")
     queue_seconds: Duration = Field(86_400.0, description="for jobs whose target is away")
-    import_processes: Positive = 2
-    import_waiting: Positive = 16
-    import_seconds: Duration = 60.0
-    import_memory_bytes: Positive = 4 << 30
-    import_folded_bytes: Positive = 256 << 20
-    import_nodes: Positive = 20_000
+    import_processes: Positive = Field(2, description="that read models")
+    import_waiting: Positive = Field(16, description="models that may wait to be read")
+    import_seconds: Duration = Field(60.0, description="for reading a model")
+    import_memory_bytes: Positive = Field(4 << 30, description="of a process that reads models")
+    import_folded_bytes: Positive = Field(
+        256 << 20, description="of constants that are computed while a model is read"
+    )
+    import_nodes: Positive = Field(20_000, description="of a model")
 
-    store_threads: Positive = 8
-    store_waiting: Positive = 1_000
+    store_threads: Positive = Field(8, description="that ask the database")
+    store_waiting: Positive = Field(1_000, description="questions that may wait for the database")
     cache_seconds: Annotated[float, Field(ge=0, le=1)] = Field(
         1.0, description="how old a winner may be; 0 reads each anew"
     )
-    cache_entries: Positive = 50_000
-    event_poll_seconds: Duration = 0.4
-    event_comment_seconds: Duration = 15.0
+    cache_entries: Positive = Field(50_000, description="winners kept in memory")
+    event_poll_seconds: Duration = Field(
+        0.4, description="between looks for news of a job that is followed"
+    )
+    event_comment_seconds: Duration = Field(
+        15.0, description="without news after which a stream says so"
+    )
     event_stream_seconds: Duration = Field(3600.0, description="after which a client resumes")
-    shutdown_seconds: Duration = 10.0
+    shutdown_seconds: Duration = Field(
+        10.0, description="for what is under way, when the process is to end"
+    )
 
     @classmethod
     def settings_customise_sources(

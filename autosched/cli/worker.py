@@ -16,7 +16,12 @@ from autosched.cli.status import DONE, FAILED
 def worker(
     cluster: Annotated[
         str | None,
-        typer.Option("--cluster", "--address", metavar="HOST:PORT", help="The cluster's head."),
+        typer.Option(
+            "--cluster",
+            "--address",
+            metavar="HOST:PORT",
+            help="The cluster's head; either name is good.",
+        ),
     ] = None,
     node_ip: Annotated[
         str | None,

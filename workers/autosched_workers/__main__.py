@@ -14,36 +14,11 @@ from autosched_workers.lab import HostLab, own_lab
 from autosched_workers.simulation.lab import SimulatedLab
 from autosched_workers.state import Options
 
+DEFAULT = "(default: %(default)s)"
+
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m autosched_workers", description=__doc__)
-    parser.add_argument(
-        "--db", default=os.environ.get("AUTOSCHED_DB"), help="database URL (or AUTOSCHED_DB)"
-    )
-    parser.add_argument("--slots", type=int, default=Options.slots, help="jobs held at once")
-    parser.add_argument("--lease-seconds", type=float, default=Options.lease_seconds)
-    parser.add_argument(
-        "--quantum-seconds",
-        type=float,
-        default=Options.quantum_seconds,
-        help="how long a job is held before it yields to an owner who has had less",
-    )
-    parser.add_argument("--compiler", default=None)
-    parser.add_argument("--journal", type=Path, default=None, help="log what the runner runs")
-    parser.add_argument(
-        "--simulate",
-        type=float,
-        metavar="SECONDS",
-        help="no kernels: simulated devices, each run taking so long",
-    )
-    parser.add_argument("--devices", default="simulated0", help="names of simulated devices")
-    parser.add_argument(
-        "--cluster", metavar="HOST:PORT", help="the head of a cluster whose workers measure"
-    )
-    parser.add_argument("--node-ip", help="this host's address in the cluster")
-    parser.add_argument(
-        "--insecure", action="store_true", help="join a cluster that anybody can use"
-    )
+    parser = program_parser()
     given = parser.parse_args(arguments)
     if given.db is None:
         parser.error("--db is needed, or AUTOSCHED_DB")
@@ -54,6 +29,61 @@ def main(arguments: list[str]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def program_parser() -> argparse.ArgumentParser:
+    """The options of this program; `--db` may come from the environment, and is not shown, for it may hold a password."""
+    parser = argparse.ArgumentParser(prog="python -m autosched_workers", description=__doc__)
+    parser.add_argument(
+        "--db",
+        default=os.environ.get("AUTOSCHED_DB"),
+        help="database URL or path; default: AUTOSCHED_DB of the environment",
+    )
+    parser.add_argument(
+        "--slots", type=int, default=Options.slots, help=f"jobs held at once {DEFAULT}"
+    )
+    parser.add_argument(
+        "--lease-seconds",
+        type=float,
+        default=Options.lease_seconds,
+        help=f"after which another dispatcher takes over what a dead one held {DEFAULT}",
+    )
+    parser.add_argument(
+        "--quantum-seconds",
+        type=float,
+        default=Options.quantum_seconds,
+        help=f"how long a job is held before it yields to an owner who has had less {DEFAULT}",
+    )
+    parser.add_argument(
+        "--compiler", default=None, help="C compiler; default: the first of gcc, clang, ziglang"
+    )
+    parser.add_argument(
+        "--journal",
+        type=Path,
+        default=None,
+        help="log to this file what the runner runs; default: no log",
+    )
+    parser.add_argument(
+        "--simulate",
+        type=float,
+        metavar="SECONDS",
+        help="no kernels: simulated devices, each run taking so long",
+    )
+    parser.add_argument(
+        "--devices", default="simulated0", help=f"names of simulated devices {DEFAULT}"
+    )
+    parser.add_argument(
+        "--cluster",
+        metavar="HOST:PORT",
+        help="the head of a cluster whose workers measure; default: this host measures",
+    )
+    parser.add_argument(
+        "--node-ip", help="this host's address in the cluster; default: it is found"
+    )
+    parser.add_argument(
+        "--insecure", action="store_true", help="join a cluster that anybody can use"
+    )
+    return parser
 
 
 def _lab(given: argparse.Namespace) -> HostLab | Member:
