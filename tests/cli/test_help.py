@@ -60,7 +60,8 @@ SHOWN = [
 
 @pytest.mark.parametrize(("command", "words"), SHOWN)
 def test_texts_are_shown_whole(
-    command: str, words: str, capsys: pytest.CaptureFixture[str]
+    command: str, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     assert run_command([*command.split(), "--help"]) == 0
     assert words in " ".join(capsys.readouterr().out.replace("│", " ").split())
