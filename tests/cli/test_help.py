@@ -11,6 +11,7 @@ import typer
 from autosched_api.__main__ import main as api
 from autosched_api.settings import Settings
 from autosched_workers.__main__ import program_parser
+from autosched_workers.cluster.__main__ import program_parser as cluster_parser
 
 from autosched.cli.app import app, run_command
 
@@ -65,3 +66,12 @@ def test_texts_are_shown_whole(
     monkeypatch.setenv("COLUMNS", "80")
     assert run_command([*command.split(), "--help"]) == 0
     assert words in " ".join(capsys.readouterr().out.replace("│", " ").split())
+
+
+def test_every_program_of_a_cluster_and_each_of_its_options_has_a_text() -> None:
+    (programs,) = [
+        a for a in cluster_parser()._actions if isinstance(a, argparse._SubParsersAction)
+    ]
+    assert {a.dest for a in programs._choices_actions if a.help} == set(programs.choices)
+    for name, program in programs.choices.items():
+        assert [(name, a.dest) for a in program._actions if not a.help] == []

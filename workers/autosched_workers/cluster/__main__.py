@@ -18,9 +18,11 @@ from autosched.errors import AutoschedError, InvalidInput
 from autosched_workers.cluster.node import Member, cluster_token, node_address
 from autosched_workers.cluster.workplace import Workplace
 
+DEFAULT = "(default: %(default)s)"
+
 
 def main(arguments: list[str]) -> int:
-    given = _parser().parse_args(arguments)
+    given = program_parser().parse_args(arguments)
     try:
         token = cluster_token(os.environ, is_insecure=given.insecure)
         status: int = PROGRAMS[given.program](given, token)
@@ -70,25 +72,40 @@ def _address_of_name() -> str:
         raise InvalidInput(f"host {name!r}: name its address by --node-ip: {error}") from None
 
 
-def _parser() -> argparse.ArgumentParser:
+def program_parser() -> argparse.ArgumentParser:
+    """The programs and their options."""
     shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument("--node-ip", help="this host's address in the cluster")
+    shared.add_argument(
+        "--node-ip", help="this host's address in the cluster; default: it is found"
+    )
     shared.add_argument("--insecure", action="store_true", help="a cluster that anybody can use")
     joining = argparse.ArgumentParser(add_help=False)
     joining.add_argument("--cluster", required=True, metavar="HOST:PORT", help="the head")
     parser = argparse.ArgumentParser(prog="python -m autosched_workers.cluster")
     programs = parser.add_subparsers(dest="program", required=True)
-    programs.add_parser("head", parents=[shared]).add_argument("--port", type=int, default=6379)
-    programs.add_parser("bridge", parents=[shared, joining])
-    worker = programs.add_parser("worker", parents=[shared, joining])
-    worker.add_argument("--compiler")
-    worker.add_argument("--journal", help="log what the runner runs")
-    worker.add_argument("--simulate", type=float, metavar="SECONDS")
-    worker.add_argument("--devices", default="simulated0", help="names of simulated devices")
+    head = programs.add_parser("head", parents=[shared], help="keep the list of nodes, on one host")
+    head.add_argument("--port", type=int, default=6379, help=f"port to listen on {DEFAULT}")
+    programs.add_parser(
+        "bridge", parents=[shared, joining], help="what a dispatcher starts to reach workers"
+    )
+    _add_worker_options(
+        programs.add_parser("worker", parents=[shared, joining], help="measure for dispatchers")
+    )
+    return parser
+
+
+def _add_worker_options(worker: argparse.ArgumentParser) -> None:
+    worker.add_argument("--compiler", help="C compiler; default: the first of gcc, clang, ziglang")
+    worker.add_argument("--journal", help="log to this file what the runner runs; default: no log")
+    worker.add_argument(
+        "--simulate", type=float, metavar="SECONDS", help="no kernels: each run takes so long"
+    )
+    worker.add_argument(
+        "--devices", default="simulated0", help=f"names of simulated devices {DEFAULT}"
+    )
     worker.add_argument(
         "--build-only", action="store_true", help="compile for other hosts; have no device"
     )
-    return parser
 
 
 if __name__ == "__main__":
