@@ -146,7 +146,7 @@ def test_every_answer_keeps_browsers_from_doing_things(
 
 def test_no_secret_and_no_query_is_logged(api: Api) -> None:
     _, headers = api.token(api.owner())
-    secret = headers["Authorization"].rpartition("_")[2]
+    secret = headers["Authorization"].split("_", 2)[2]  # which may have the sign itself
     api.client.request("GET", "/v1/jobs", headers=headers, params={"label": "secret:word"})
     assert secret not in api.logged.getvalue()
     assert "secret:word" not in api.logged.getvalue()
