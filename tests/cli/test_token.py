@@ -32,7 +32,7 @@ def test_a_token_is_good_and_its_secret_is_nowhere_else(
     assert token is not None
     assert matches(token, text, datetime.now(UTC))
     assert token.scopes == {"read", "submit"}
-    secret = text.rpartition("_")[2]
+    secret = text.strip().split("_", 2)[2]
     assert run_command(["token", "list", "--json", "--db", db]) == 0
     assert secret not in capsys.readouterr().out
     assert secret.encode() not in Path(db).read_bytes()
