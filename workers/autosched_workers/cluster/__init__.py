@@ -1,7 +1,7 @@
 """Workers on other hosts, joined by Ray.
 
     dispatcher ── starts ── bridge ── Ray ──┬─ Host      one a node: says what it is, and whether it is to go
-        └── job's process ── socket ──┘     ├─ Builder   one a node that has a compiler
+        └── job's process ── socket ──┘     ├─ Forge     one a node: its compilers
                                             └─ Bench     one a device: a runner, used under the device's lock
 
 In: what jobs' processes want built and run. Out: results, and news of hosts for the dispatcher. Ray is imported by the

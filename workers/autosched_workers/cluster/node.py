@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from autosched.errors import InvalidInput
 
@@ -80,8 +81,9 @@ def _address_for_others() -> str:
     return f"{LOOPBACK}0.0.1"
 
 
-def _source_to(address: tuple[str, int]) -> str:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+def _source_to(address: Any, family: socket.AddressFamily = socket.AF_INET) -> str:
+    """The address of this host by which it reaches another."""
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
         probe.connect(address)  # of a datagram: nothing is sent
         return str(probe.getsockname()[0])
 
@@ -93,10 +95,8 @@ def own_address(head: str) -> str:
         raise InvalidInput(f"cluster {head!r}: must be HOST:PORT of a head")
     try:
         found = socket.getaddrinfo(host, int(port), type=socket.SOCK_DGRAM)
-        family, kind, protocol, _, address = found[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.connect(address)  # of a datagram: nothing is sent
-            return str(probe.getsockname()[0])
+        family, *_, address = found[0]
+        return _source_to(address, family)
     except (OSError, UnicodeError) as error:
         raise InvalidInput(f"cluster {head!r}: must be HOST:PORT of a head: {error}") from None
 

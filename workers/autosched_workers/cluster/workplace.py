@@ -17,9 +17,9 @@ VARIABLE = "AUTOSCHED_WORKPLACE"
 
 @dataclass(frozen=True)
 class Workplace:
-    """`folder` is the node's own (see `standing`). `simulated_seconds`: no
-    kernels, each run takes so long; `devices` are then the names of simulated ones. `journal`: what runs is noted.
-    `is_build_only`: it compiles for other hosts, and has no device."""
+    """`folder` is the node's own (see `standing`). `simulated_seconds`: no kernels, each run takes so long; `devices` are
+    then the names of simulated ones. `journal`: what runs is noted. `is_build_only`: it compiles for other hosts, and
+    has no device."""
 
     folder: str
     compiler: str | None = None
