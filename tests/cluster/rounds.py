@@ -5,19 +5,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import psutil
 
 from autosched.measure.journal import read_lines
-from autosched.testing.waiting import until
 from tests.cluster.failures import ALL_DEVICES, FAILURES
 from tests.cluster.world import ClusterWorld
 from tests.service.accounting import check_accounts, check_never_two_at_once, closed
+from tests.service.rounds import Patience, break_once
 from tests.service.world import Row
 
-COMMIT_SECONDS = 120.0
-STRAY_SECONDS = 60.0
-LOOK_SECONDS = 0.2
+PATIENCE = Patience(commit_seconds=120.0, stray_seconds=60.0, look_seconds=0.2)
 
 
 def broken(
@@ -26,36 +25,11 @@ def broken(
     """Each of these failures in turn, when it is over and the accounts are right."""
     for i, name in enumerate(names, 1):
         before = closed(world.rows())
-        break_once(world, name, rng, cut_seconds)
+        failure = partial(FAILURES[name], world, rng, cut_seconds)
+        break_once(world, failure, partial(strays, world), rng, PATIENCE)
+        world.wait_for_workers()
         check(world, names[:i], before)
         yield name
-
-
-def goes_on(world: ClusterWorld) -> None:
-    """A new trial commits."""
-    before = world.n_closed()
-
-    def committed() -> bool:
-        world.feed()
-        return world.n_closed() > before
-
-    until(committed, seconds=COMMIT_SECONDS, pause=LOOK_SECONDS)
-
-
-def break_once(world: ClusterWorld, name: str, rng: random.Random, cut_seconds: float) -> None:
-    """One round: something breaks at a random moment, the work goes on, the strays are gone."""
-    goes_on(world)
-    before = world.n_closed()
-    n = rng.randrange(1, 12)
-    until(
-        lambda: world.feed() or world.n_closed() >= before + n,
-        seconds=COMMIT_SECONDS,
-        pause=LOOK_SECONDS,
-    )
-    FAILURES[name](world, rng, cut_seconds)
-    goes_on(world)
-    until(lambda: not strays(world), seconds=STRAY_SECONDS, pause=LOOK_SECONDS)
-    world.wait_for_workers()
 
 
 def strays(world: ClusterWorld) -> list[str]:

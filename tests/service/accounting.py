@@ -10,9 +10,7 @@ from typing import Any
 from tests.service.world import Accounts, Row
 
 
-def check_accounts(
-    world: Accounts, closed_before: Mapping[str, Row], *, kills: int, devices_a_kill: int = 1
-) -> None:
+def check_accounts(world: Accounts, closed_before: Mapping[str, Row], *, kills: int) -> None:
     """No committed row lost or changed, no run twice under one key, every run its row or of an earlier attempt, and at
     most two runs that came to nothing a kill and device that it reaches, besides those under way."""
     runs = world.runs()
@@ -28,7 +26,7 @@ def check_accounts(
     missing = set(ran) - {trial for trial, _ in later}
     assert not missing, f"closed without a run: {sorted(missing)[:5]}"
     wasted = len(runs) - len(ran)
-    most = 2 * devices_a_kill * kills + world.devices
+    most = 2 * kills + world.devices
     assert wasted <= most, f"{wasted} runs came to nothing in {kills} kills"
 
 

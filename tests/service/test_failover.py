@@ -10,33 +10,15 @@ import pytest
 from autosched.measure.janitor import strays
 from autosched.measure.journal import read_lines
 from autosched.testing.postgres import Cluster
-from autosched.testing.waiting import until
 from tests.api.process import free_port
 from tests.service.accounting import check_accounts, check_never_two_at_once, closed
 from tests.service.failures import FAILURES
+from tests.service.rounds import break_once
 from tests.service.world import Settings, World, world
 
 
-def goes_on(world: World, *, seconds: float = 60.0) -> None:
-    """A new trial commits."""
-    before = world.n_closed()
-
-    def committed() -> bool:
-        world.feed()
-        return world.n_closed() > before
-
-    until(committed, seconds=seconds)
-
-
-def break_once(world: World, postgres: Cluster, name: str, rng: random.Random) -> None:
-    """One round: something breaks at a random moment, the work goes on, the strays are gone."""
-    goes_on(world)
-    before = world.n_closed()
-    n = rng.randrange(1, 12)
-    until(lambda: world.feed() or world.n_closed() >= before + n, seconds=60)
-    FAILURES[name](world, postgres, rng)
-    goes_on(world)
-    until(lambda: not list(strays()), seconds=60)
+def break_in(service: World, postgres: Cluster, name: str, rng: random.Random) -> None:
+    break_once(service, lambda: FAILURES[name](service, postgres, rng), lambda: [*strays()], rng)
 
 
 def test_every_failure_once(postgres: Cluster, postgres_url: str, tmp_path: Path) -> None:
@@ -44,7 +26,7 @@ def test_every_failure_once(postgres: Cluster, postgres_url: str, tmp_path: Path
     with world(postgres_url, tmp_path, Settings(seconds=0.05, port=free_port())) as service:
         for kills, name in enumerate(FAILURES, 1):
             before = closed(service.rows())
-            break_once(service, postgres, name, rng)
+            break_in(service, postgres, name, rng)
             check_accounts(service, before, kills=kills)
             check_never_two_at_once(read_lines(service.journal))
 
@@ -57,7 +39,7 @@ def test_fifty_failures(postgres: Cluster, postgres_url: str, tmp_path: Path) ->
         for kills in range(1, 51):
             name = rng.choice(sorted(FAILURES))
             before = closed(service.rows())
-            break_once(service, postgres, name, rng)
+            break_in(service, postgres, name, rng)
             check_accounts(service, before, kills=kills)
             check_never_two_at_once(read_lines(service.journal))
             runs, rows = len(service.runs()), service.n_closed()
